@@ -1,0 +1,104 @@
+package tasks
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// field is one parameter that is part of a key.
+type field struct {
+	name  string
+	value func(Params) string // "" = AudD's default, left out of the key
+}
+
+// keyFields is the table of what makes two tasks the same work, beside the
+// path and the content. A parameter that changes what AudD answers belongs
+// here; one that only changes cost bounds or routing does not. Changing a row
+// changes keys: testdata/keys.golden must then change in the same commit.
+var keyFields = map[Path][]field{
+	Recognize: {
+		{"return", func(p Params) string { return strings.Join(sortedSet(p.Return), ",") }},
+		{"market", func(p Params) string { return defaulted(p.Market, "us") }},
+	},
+	Enterprise: {
+		{"skip", func(p Params) string { return number(p.Skip, 0) }},
+		{"every", func(p Params) string { return number(p.Every, 1) }},
+		{"limit", func(p Params) string { return number(p.Limit, 0) }},
+		{"skip_first_seconds", func(p Params) string { return number(&p.SkipFirstSeconds, 0) }},
+		{"use_timecode", func(p Params) string { return flag(p.UseTimecode, false) }},
+		{"accurate_offsets", func(p Params) string { return flag(p.AccurateOffsets == nil || *p.AccurateOffsets, true) }},
+	},
+	Upload: {
+		{"source", func(p Params) string { return p.Source }},
+		{"audio_id", func(p Params) string { return audioID(p.AudioID) }},
+	},
+}
+
+// Key is the identity of the work and the asynq task id:
+// "<path>_" + base32(sha256(path, content, parameters)), 52 lower-case
+// characters, no slash (asynqmon cannot address ids with one).
+// The content is the SHA-256 of the audio, or the URL without its signature.
+func Key(path Path, in Input, params Params) string {
+	h := sha256.New()
+	line := func(name, value string) { fmt.Fprintf(h, "%s=%d:%s\n", name, len(value), value) }
+	line("path", string(path))
+	if in.Kind == URLInput {
+		line("url", CanonicalURL(in.URL))
+	} else {
+		line("sha256", strings.ToLower(in.SHA256))
+	}
+	for _, f := range keyFields[path] {
+		if v := f.value(params); v != "" {
+			line(f.name, v)
+		}
+	}
+	sum := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil))
+	return string(path) + "_" + strings.ToLower(sum)
+}
+
+func sortedSet(values []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, v := range values {
+		v = strings.ToLower(strings.TrimSpace(v))
+		if v != "" && !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+func defaulted(v, def string) string {
+	v = strings.ToLower(strings.TrimSpace(v))
+	if v == def {
+		return ""
+	}
+	return v
+}
+
+func number(v *int, def int) string {
+	if v == nil || *v == def {
+		return ""
+	}
+	return strconv.Itoa(*v)
+}
+
+func flag(v, def bool) string {
+	if v == def {
+		return ""
+	}
+	return strconv.FormatBool(v)
+}
+
+func audioID(v *int64) string {
+	if v == nil {
+		return ""
+	}
+	return strconv.FormatInt(*v, 10)
+}

@@ -1,0 +1,59 @@
+package tasks
+
+// Outcome is what happened in one attempt. The words are the same in code,
+// logs, metrics, archive reasons and documentation.
+type Outcome string
+
+// The closed set of outcomes; retrypolicy's table says what follows from each.
+const (
+	Match             Outcome = "match"
+	NoMatch           Outcome = "no_match"
+	Uploaded          Outcome = "uploaded" // the success of an upload
+	NotReleased       Outcome = "not_released"
+	Throttled         Outcome = "throttled"
+	UnavailableUnsent Outcome = "unavailable_unsent"
+	Unavailable       Outcome = "unavailable"
+	Ambiguous         Outcome = "ambiguous"
+	InvalidAudio      Outcome = "invalid_audio"
+	InvalidRequest    Outcome = "invalid_request"
+	NewerPayload      Outcome = "newer_payload"
+	LinkExpired       Outcome = "link_expired"
+	NotFound          Outcome = "not_found"
+	InputGone         Outcome = "input_gone"
+	InputUnreachable  Outcome = "input_unreachable" // AudD 600: counted retries first
+	InputMissing      Outcome = "input_missing"
+	InputChanged      Outcome = "input_changed"
+	Authentication    Outcome = "authentication"
+	Quota             Outcome = "quota"
+	Subscription      Outcome = "subscription"
+	Blocked           Outcome = "blocked"
+	Interrupted       Outcome = "interrupted"
+	Refused           Outcome = "refused"
+	StoreDown         Outcome = "store_down"
+	Crash             Outcome = "crash"
+	Expired           Outcome = "expired"
+	Unknown           Outcome = "unknown"
+)
+
+// Outcomes lists every outcome in a stable order.
+var Outcomes = []Outcome{
+	Match, NoMatch, Uploaded, NotReleased, Throttled, UnavailableUnsent, Unavailable, Ambiguous,
+	InvalidAudio, InvalidRequest, NewerPayload, LinkExpired, NotFound, InputGone, InputUnreachable,
+	InputMissing, InputChanged, Authentication, Quota, Subscription, Blocked, Interrupted, Refused,
+	StoreDown, Crash, Expired, Unknown,
+}
+
+// Verdict is what the queue does next with a task.
+type Verdict string
+
+// The closed set of verdicts.
+const (
+	Done    Verdict = "done"    // settled, a result is stored
+	Retry   Verdict = "retry"   // back to the queue after a backoff, attempt counted
+	Snooze  Verdict = "snooze"  // back to the queue, no attempt counted
+	Archive Verdict = "archive" // stopped, with its reason
+	Hold    Verdict = "hold"    // an upload that may have arrived: a person decides
+)
+
+// Verdicts lists every verdict in a stable order.
+var Verdicts = []Verdict{Done, Retry, Snooze, Archive, Hold}

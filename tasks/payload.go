@@ -1,0 +1,85 @@
+package tasks
+
+import (
+	"errors"
+	"time"
+)
+
+// PayloadVersion is the version this build writes and the newest it reads.
+const PayloadVersion = 1
+
+// InputKind says where the audio is.
+type InputKind string
+
+// The closed set of input kinds.
+const (
+	FileInput  InputKind = "file"  // a path every worker can read
+	URLInput   InputKind = "url"   // AudD downloads it
+	SpoolInput InputKind = "spool" // an object in the shared spool
+)
+
+// Input references the audio of a task. It never holds audio.
+type Input struct {
+	Kind InputKind `json:"kind"`
+	// Path is the absolute file path, or the spool object's name.
+	Path string `json:"path,omitempty"`
+	// URL may carry a signature; it is shown only without its query (RedactURL).
+	URL string `json:"url,omitempty"`
+	// Size is the file's length in bytes; 0 for URLs.
+	Size int64 `json:"size,omitempty"`
+	// SHA256 is the content's hash in lower-case hex; empty for URLs.
+	SHA256 string `json:"sha256,omitempty"`
+	// Seconds is the measured duration of the audio, 0 if unknown.
+	Seconds float64 `json:"seconds,omitempty"`
+	// ExpiresAt is when a signed URL stops working (Unix seconds), 0 if unknown.
+	ExpiresAt int64 `json:"expires_at,omitempty"`
+}
+
+// Params are the parameters of a task that AudD sees. Which of them are part
+// of the key is the table in key.go.
+type Params struct {
+	// Return lists metadata providers (recognize only): apple_music, spotify,
+	// deezer, musicbrainz.
+	Return []string `json:"return,omitempty"`
+	// Market is a country code for the providers; AudD's default is "us".
+	Market string `json:"market,omitempty"`
+
+	// Skip, Every and Limit count 12 s chunks (enterprise only); nil = AudD's default.
+	Skip  *int `json:"skip,omitempty"`
+	Every *int `json:"every,omitempty"`
+	Limit *int `json:"limit,omitempty"`
+	// SkipFirstSeconds excludes UseTimecode.
+	SkipFirstSeconds int  `json:"skip_first_seconds,omitempty"`
+	UseTimecode      bool `json:"use_timecode,omitempty"`
+	// AccurateOffsets asks for start and end within a chunk; nil = true, as AudD's SDKs send.
+	AccurateOffsets *bool `json:"accurate_offsets,omitempty"`
+
+	// AudioID is the catalog slot of an upload.
+	AudioID *int64 `json:"audio_id,omitempty"`
+	// Source pins the task to one upstream account. An upload is always pinned.
+	Source string `json:"source,omitempty"`
+}
+
+// Payload is the data of a task: references, hash and parameters. It holds no
+// audio, no token, no external id and no batch.
+type Payload struct {
+	Version int    `json:"v"`
+	Path    Path   `json:"path"`
+	Key     string `json:"key"`
+	Input   Input  `json:"input"`
+	Params  Params `json:"params"`
+	// MaxUnits is the most the task may be billed; 0 = no bound of its own.
+	MaxUnits int64 `json:"max_units,omitempty"`
+}
+
+// ErrNewerPayload means the type or version is not known to this build: the
+// task belongs to a newer worker and is left for it.
+var ErrNewerPayload = errors.New("payload is newer than this worker")
+
+// ErrMalformed means a payload of a version this build knows cannot be read.
+var ErrMalformed = errors.New("payload is malformed")
+
+// ExpiredAt reports whether a signed URL's expiry has passed at now.
+func (in Input) ExpiredAt(now time.Time) bool {
+	return in.ExpiresAt != 0 && now.Unix() >= in.ExpiresAt
+}
