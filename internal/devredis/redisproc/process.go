@@ -1,0 +1,158 @@
+package redisproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ErrNoBinary says that there is no redis-server to run.
+var ErrNoBinary = errors.New("redis-server is not on PATH: run `apt-get install redis-server`")
+
+// Find returns the redis-server on PATH, or an error wrapping ErrNoBinary.
+func Find() (string, error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return "", fmt.Errorf("look for redis-server: %w", ErrNoBinary)
+	}
+	return path, nil
+}
+
+// Config says what to run and where it will answer.
+type Config struct {
+	// Binary is the redis-server to run.
+	Binary string
+	// Args are its arguments; they must make it listen on Network and Addr.
+	Args []string
+	// Network and Addr are dialled to find out whether it is ready.
+	Network, Addr string
+	// Log receives stdout and stderr and must be readable: an error quotes its tail.
+	Log *os.File
+	// Files are inherited as descriptors 3 and up.
+	Files []*os.File
+	// DeathSignal is what the kernel sends the child when this process dies (Linux only).
+	DeathSignal syscall.Signal
+}
+
+// Process is a running redis-server. All methods are safe for concurrent use.
+type Process struct {
+	cfg  Config
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error     // how it ended; written before done is closed
+	stop sync.Once // only the first Stop signals
+}
+
+// Start runs the server and returns without waiting for it to be ready.
+func Start(cfg Config) (*Process, error) {
+	cmd := exec.Command(cfg.Binary, cfg.Args...)
+	cmd.Stdout, cmd.Stderr = cfg.Log, cfg.Log
+	cmd.ExtraFiles = cfg.Files
+	cmd.SysProcAttr = sysProcAttr(cfg.DeathSignal)
+	p := &Process{cfg: cfg, cmd: cmd, done: make(chan struct{})}
+	started := make(chan error, 1)
+	go p.hold(started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", cfg.Binary, err)
+	}
+	return p, nil
+}
+
+// hold forks the child and stays on that OS thread until the child has ended:
+// the kernel sends the death signal when the forking thread ends, and the Go
+// runtime ends idle threads.
+func (p *Process) hold(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := p.cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	started <- nil
+	p.err = p.cmd.Wait()
+	close(p.done)
+}
+
+// Pid is the child's process id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Done is closed when the child has ended, by whatever cause.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Signal sends sig to the child; it fails when the child has ended.
+func (p *Process) Signal(sig os.Signal) error {
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		return fmt.Errorf("signal redis-server with %s: %w", sig, err)
+	}
+	return nil
+}
+
+// Kill ends the child at once and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // it fails only when there is nothing left to kill
+	<-p.done
+}
+
+// Stop asks the child to end (SIGTERM: it syncs its AOF), waits at most grace,
+// then kills it. Calling it again waits for the first call's effect.
+func (p *Process) Stop(grace time.Duration) error {
+	p.stop.Do(func() { _ = p.cmd.Process.Signal(syscall.SIGTERM) }) // gone already, or killed below
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-timer.C:
+		p.Kill()
+		return fmt.Errorf("redis-server did not end within %s and was killed", grace)
+	}
+}
+
+// WaitReady returns when the child answers PING (data loaded), or with an
+// error that quotes the log when it ended first or ctx is done. The child is
+// not stopped by an error.
+func (p *Process) WaitReady(ctx context.Context) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for {
+		if last = probe(ctx, p.cfg.Network, p.cfg.Addr, p.Pid()); last == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("redis-server ended while starting (%w); its log ends: %s", exitError(p.err), p.logTail())
+		case <-ctx.Done():
+			return fmt.Errorf("wait for redis-server to be ready: %w (%w); its log ends: %s", ctx.Err(), last, p.logTail())
+		case <-tick.C:
+		}
+	}
+}
+
+func exitError(err error) error {
+	if err == nil {
+		return errors.New("exit status 0")
+	}
+	return err
+}
+
+// logTail is the end of the log on one line, for error messages.
+func (p *Process) logTail() string {
+	const most = 600
+	info, err := p.cfg.Log.Stat()
+	if err != nil {
+		return "(no log)"
+	}
+	from := max(info.Size()-most, 0)
+	buf := make([]byte, info.Size()-from)
+	n, _ := p.cfg.Log.ReadAt(buf, from) // a short read is still worth quoting
+	lines := strings.FieldsFunc(strings.ToValidUTF8(string(buf[:n]), ""), func(r rune) bool { return r == '\n' || r == '\r' })
+	return strings.Join(lines, " | ")
+}

@@ -1,0 +1,138 @@
+package redistest
+
+import (
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// pendingMax bounds how much of a request traps look at (its last bytes).
+const pendingMax = 256 << 10
+
+// link is one proxied connection. All but its connections is under Proxy.mu.
+type link struct {
+	client, server *net.TCPConn
+	over           chan struct{} // closed by reset
+	once           sync.Once
+
+	request []byte // what the client sent since the server's last bytes
+	armed   *trap  // cut when the answer arrives
+	silent  bool   // an answer was swallowed
+}
+
+// reset closes both sides, the client's with RST.
+func (l *link) reset() {
+	l.once.Do(func() {
+		close(l.over)
+		_ = l.client.SetLinger(0) // only a closed connection refuses
+		_ = l.client.Close()
+		_ = l.server.Close()
+	})
+}
+
+// connect dials the target for an accepted connection and pumps until it ends.
+func (p *Proxy) connect(ln net.Listener, conn net.Conn) {
+	client := conn.(*net.TCPConn)
+	server, err := net.DialTimeout("tcp", p.target, 5*time.Second)
+	if err != nil {
+		_ = client.SetLinger(0)
+		_ = client.Close()
+		return
+	}
+	l := &link{client: client, server: server.(*net.TCPConn), over: make(chan struct{})}
+	p.mu.Lock()
+	if p.listener != ln { // cut while we dialled
+		l.reset()
+	}
+	p.links[l] = struct{}{}
+	p.mu.Unlock()
+
+	var pumps sync.WaitGroup
+	pumps.Go(func() { pump(l, l.client, l.server, p.onRequest) })
+	pumps.Go(func() { pump(l, l.server, l.client, p.onReply) })
+	pumps.Wait()
+	l.once.Do(func() { // ended by both sides: an ordinary close
+		close(l.over)
+		_ = l.client.Close()
+		_ = l.server.Close()
+	})
+	p.mu.Lock()
+	delete(p.links, l)
+	p.mu.Unlock()
+}
+
+// pump copies one direction, asking pass before each chunk.
+func pump(l *link, from, to *net.TCPConn, pass func(*link, []byte) bool) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 && pass(l, buf[:n]) {
+			if _, werr := to.Write(buf[:n]); werr != nil {
+				l.reset()
+				return
+			}
+		}
+		switch {
+		case err == io.EOF:
+			_ = to.CloseWrite() // the other direction may still have something to say
+			return
+		case err != nil:
+			l.reset()
+			return
+		}
+	}
+}
+
+// onRequest notes a chunk from the client and says whether to forward it.
+func (p *Proxy) onRequest(l *link, chunk []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.request = append(l.request, chunk...)
+	if extra := len(l.request) - pendingMax; extra > 0 {
+		l.request = append(l.request[:0], l.request[extra:]...)
+	}
+	for i, t := range p.traps {
+		if !t.match(l.request) {
+			continue
+		}
+		p.traps = append(p.traps[:i], p.traps[i+1:]...)
+		if t.before {
+			l.reset()
+			close(t.fired)
+			return false
+		}
+		l.armed = t
+		break
+	}
+	return true
+}
+
+// onReply decides what happens to a chunk from the server.
+func (p *Proxy) onReply(l *link, _ []byte) bool {
+	p.mu.Lock()
+	l.request = l.request[:0]
+	if t := l.armed; t != nil {
+		l.armed = nil
+		l.reset()
+		close(t.fired)
+		p.mu.Unlock()
+		return false
+	}
+	if !l.silent && (p.muted || p.mute > 0) {
+		l.silent = true
+		p.mute = max(p.mute-1, 0)
+	}
+	silent, delay := l.silent, p.delay
+	p.mu.Unlock()
+	if delay > 0 && !silent {
+		timer := time.NewTimer(delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-l.over:
+			return false
+		}
+	}
+	return !silent
+}

@@ -1,0 +1,34 @@
+package redistest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+)
+
+// Ports are taken below Linux's ephemeral range (32768 and up): nobody's
+// outgoing connection can take the port of a server that is down for a moment.
+const firstPort, lastPort = 18000, 32000
+
+// listen opens a loopback listener on a free port of our range.
+func listen() (net.Listener, error) {
+	var last error
+	for range 100 {
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort)))
+		if err == nil {
+			return ln, nil
+		}
+		last = err
+	}
+	return nil, fmt.Errorf("find a free loopback port: %w", last)
+}
+
+// freePort returns the port of an address nobody listens on right now.
+func freePort() (int, error) {
+	ln, err := listen()
+	if err != nil {
+		return 0, err
+	}
+	defer ln.Close()
+	return ln.Addr().(*net.TCPAddr).Port, nil
+}

@@ -1,0 +1,177 @@
+package redistest
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Proxy forwards TCP connections to a server and breaks them on demand. It
+// knows nothing of Redis: it works before an HTTP server too. A request is
+// what the client sent on a connection since the server's last bytes on it.
+// All methods are safe for concurrent use.
+type Proxy struct {
+	target string
+	addr   string
+	wg     sync.WaitGroup // accept loop and pumps
+
+	mu       sync.Mutex
+	listener net.Listener // nil while cut
+	links    map[*link]struct{}
+	closed   bool
+	muted    bool          // Blackhole
+	mute     int           // DropReplies: how many answers are still to be swallowed
+	delay    time.Duration // before each chunk of an answer
+	traps    []*trap
+}
+
+// trap is a one-shot fault.
+type trap struct {
+	match  func(request []byte) bool
+	before bool // cut instead of forwarding; otherwise cut when the answer arrives
+	fired  chan struct{}
+}
+
+// NewProxy starts a proxy before target (host:port). It ends with the test.
+func NewProxy(t testing.TB, target string) *Proxy {
+	t.Helper()
+	ln, err := listen()
+	if err != nil {
+		t.Fatalf("redistest: start proxy: %s", err)
+	}
+	p := &Proxy{target: target, addr: ln.Addr().String(), links: map[*link]struct{}{}}
+	p.mu.Lock()
+	p.serveLocked(ln)
+	p.mu.Unlock()
+	t.Cleanup(func() {
+		p.mu.Lock()
+		p.closed = true
+		p.cutLocked()
+		p.mu.Unlock()
+		p.wg.Wait()
+	})
+	return p
+}
+
+// Addr is the proxy's host:port; it stays the same over Cut and Restore.
+func (p *Proxy) Addr() string { return p.addr }
+
+// Cut resets all connections and refuses new ones until Restore.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cutLocked()
+}
+
+// CutConnections resets all connections once; new ones work.
+func (p *Proxy) CutConnections() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropLinksLocked()
+}
+
+// Blackhole forwards requests and swallows every answer until Restore.
+// Connections are accepted and stay open.
+func (p *Proxy) Blackhole() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.muted = true
+}
+
+// DropReplies swallows the next n answers. A connection whose answer was
+// swallowed stays open and silent: the client runs into its own timeout.
+func (p *Proxy) DropReplies(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mute = n
+}
+
+// Delay makes every chunk of an answer wait; 0 ends it.
+func (p *Proxy) Delay(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = d
+}
+
+// LoseReply cuts the connection of the next request that matches, once the
+// server has answered it and before the client sees a byte of the answer: the
+// work is done and the client cannot know. The channel is closed when it has
+// happened. It works once.
+func (p *Proxy) LoseReply(match func(request []byte) bool) <-chan struct{} {
+	return p.set(&trap{match: match, fired: make(chan struct{})})
+}
+
+// LoseRequest cuts the connection of the next request that matches instead of
+// forwarding the chunk that made it match. It works once, like LoseReply.
+func (p *Proxy) LoseRequest(match func(request []byte) bool) <-chan struct{} {
+	return p.set(&trap{match: match, before: true, fired: make(chan struct{})})
+}
+
+// Containing matches requests that contain all the texts.
+func Containing(texts ...string) func(request []byte) bool {
+	return func(request []byte) bool {
+		for _, text := range texts {
+			if !bytes.Contains(request, []byte(text)) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// Restore ends Cut, Blackhole, DropReplies and Delay. Connections that lost an
+// answer are reset; traps stay set.
+func (p *Proxy) Restore() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.muted, p.mute, p.delay = false, 0, 0
+	for l := range p.links {
+		if l.silent {
+			l.reset()
+		}
+	}
+	if p.listener != nil || p.closed {
+		return
+	}
+	ln, err := net.Listen("tcp", p.addr)
+	if err != nil {
+		panic("redistest: listen again on " + p.addr + ": " + err.Error())
+	}
+	p.serveLocked(ln)
+}
+
+func (p *Proxy) set(t *trap) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.traps = append(p.traps, t)
+	return t.fired
+}
+
+func (p *Proxy) cutLocked() {
+	if p.listener != nil {
+		_ = p.listener.Close() // closing twice is all that can go wrong
+		p.listener = nil
+	}
+	p.dropLinksLocked()
+}
+
+func (p *Proxy) dropLinksLocked() {
+	for l := range p.links {
+		l.reset()
+	}
+}
+
+func (p *Proxy) serveLocked(ln net.Listener) {
+	p.listener = ln
+	p.wg.Go(func() {
+		for {
+			client, err := ln.Accept()
+			if err != nil {
+				return // closed by Cut or at the end
+			}
+			p.wg.Go(func() { p.connect(ln, client) })
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package redistest
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Server is a redis-server of a test's own. Its methods fail the test when
+// they cannot do their work, so call them from the test's goroutine.
+type Server struct {
+	t        testing.TB
+	inst     *instance // nil while stopped
+	dir      string
+	addr     string
+	password string
+	args     []string
+}
+
+// Option changes how NewServer starts its server.
+type Option func(*Server)
+
+// AOF keeps data over Kill and Start; fsync is always, everysec or no.
+func AOF(fsync string) Option { return Args("--appendonly", "yes", "--appendfsync", fsync) }
+
+// Args adds redis-server arguments; later ones win.
+func Args(args ...string) Option { return func(s *Server) { s.args = append(s.args, args...) } }
+
+// Password makes the server ask for one; URL contains it.
+func Password(password string) Option {
+	return func(s *Server) {
+		s.password = password
+		s.args = append(s.args, "--requirepass", password)
+	}
+}
+
+// NewServer starts a redis-server on a loopback port, without persistence
+// unless an option says so. It is killed when the test ends.
+func NewServer(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	s := &Server{t: t, dir: t.TempDir()}
+	for _, o := range opts {
+		o(s)
+	}
+	inst, err := launch(s.dir, s.args...)
+	if err != nil {
+		t.Fatalf("redistest: %s", err)
+	}
+	s.inst, s.addr = inst, inst.addr
+	t.Cleanup(func() {
+		if s.inst != nil {
+			s.inst.kill()
+		}
+	})
+	return s
+}
+
+// Addr is host:port, the same over restarts.
+func (s *Server) Addr() string { return s.addr }
+
+// Dir is where the server keeps its data.
+func (s *Server) Dir() string { return s.dir }
+
+// Pid is the process id of the running server.
+func (s *Server) Pid() int { return s.running().proc.Pid() }
+
+// URL is the address of database 0 as redis.ParseURL reads it, with the password if there is one.
+func (s *Server) URL() string {
+	u := url.URL{Scheme: "redis", Host: s.addr, Path: "/0"}
+	if s.password != "" {
+		u.User = url.UserPassword("", s.password)
+	}
+	return u.String()
+}
+
+// Client returns a client with go-redis's defaults on database 0, closed when the test ends.
+func (s *Server) Client() *redis.Client {
+	rdb := redis.NewClient(&redis.Options{Addr: s.addr, Password: s.password})
+	s.t.Cleanup(func() { _ = rdb.Close() }) // the test may have closed it
+	return rdb
+}
+
+// Kill ends the server with SIGKILL.
+func (s *Server) Kill() {
+	s.t.Helper()
+	s.running().kill()
+	s.inst = nil
+}
+
+// Stop ends the server with SIGTERM; it syncs its AOF.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.running().close()
+	s.inst = nil
+}
+
+// Start runs the server again after Kill or Stop, at the same port and folder,
+// and returns when it has loaded its data.
+func (s *Server) Start() {
+	s.t.Helper()
+	if s.inst != nil {
+		s.t.Fatal("redistest: the server is running already")
+	}
+	_, text, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		s.t.Fatalf("redistest: split address %q: %s", s.addr, err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		s.t.Fatalf("redistest: read port of %q: %s", s.addr, err)
+	}
+	if s.inst, err = launchAt(port, s.dir, s.args...); err != nil {
+		s.t.Fatalf("redistest: start again: %s", err)
+	}
+}
+
+// Freeze stops the process (SIGSTOP): connections stay open, nothing answers.
+func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on (SIGCONT).
+func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.running().proc.Signal(sig); err != nil {
+		s.t.Fatalf("redistest: %s", err)
+	}
+}
+
+func (s *Server) running() *instance {
+	s.t.Helper()
+	if s.inst == nil {
+		s.t.Fatal("redistest: the server is not running")
+	}
+	return s.inst
+}

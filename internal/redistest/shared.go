@@ -1,0 +1,122 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// databases is how many logical databases the shared server has: how many
+// tests of one binary can hold one at the same time.
+const databases = 1024
+
+// shared is the one redis-server of this test binary.
+var shared struct {
+	mu   sync.Mutex
+	inst *instance
+	err  error // why it could not start: no test tries again
+	free chan int
+}
+
+var prefixes atomic.Int64
+
+// Main runs the tests and ends the shared server: os.Exit(redistest.Main(m)).
+func Main(m *testing.M) int { return Wrap(m).Run() }
+
+// M is a *testing.M whose Run also ends the shared server, for
+// goleak.VerifyTestMain, which looks for leaks after Run.
+type M struct{ m *testing.M }
+
+// Wrap makes an M.
+func Wrap(m *testing.M) M { return M{m: m} }
+
+// Run runs the tests, ends the shared server and returns the exit code.
+func (w M) Run() int {
+	defer stopShared()
+	return w.m.Run()
+}
+
+func stopShared() {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.inst != nil {
+		shared.inst.close()
+		shared.inst = nil
+	}
+}
+
+func sharedServer(t testing.TB) *instance {
+	t.Helper()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.inst == nil && shared.err == nil {
+		shared.inst, shared.err = launch("", "--databases", fmt.Sprint(databases))
+		shared.free = make(chan int, databases)
+		for i := range databases {
+			shared.free <- i
+		}
+	}
+	if shared.err != nil {
+		t.Fatalf("redistest: %s", shared.err)
+	}
+	return shared.inst
+}
+
+// Addr is the host:port of the shared server.
+func Addr(t testing.TB) string {
+	t.Helper()
+	return sharedServer(t).addr
+}
+
+// DB returns a client on a logical database that is empty and the test's own
+// until it ends; the client is closed then. Its Options() say address and
+// database for clients with other settings; URL makes them one string.
+func DB(t testing.TB) *redis.Client {
+	t.Helper()
+	inst := sharedServer(t)
+	var db int
+	select {
+	case db = <-shared.free:
+	default:
+		t.Fatalf("redistest: %d tests hold a database already", databases)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: inst.addr, DB: db})
+	t.Cleanup(func() {
+		_ = rdb.Close() // the test may have closed it
+		shared.free <- db
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := rdb.FlushDB(ctx).Err(); err != nil {
+		t.Fatalf("redistest: empty database %d: %s", db, err)
+	}
+	return rdb
+}
+
+// URL is the address of a client's server and database as redis.ParseURL
+// reads it; a password is not in it.
+func URL(rdb *redis.Client) string {
+	o := rdb.Options()
+	if o.Network == "unix" {
+		return fmt.Sprintf("unix://%s?db=%d", o.Addr, o.DB)
+	}
+	return fmt.Sprintf("redis://%s/%d", o.Addr, o.DB)
+}
+
+// Prefix returns a key prefix that no other call in this binary gets. It names
+// the test and has no braces, spaces or glob characters.
+func Prefix(t testing.TB) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
+			return r
+		}
+		return '-'
+	}, t.Name())
+	return fmt.Sprintf("%s-%d:", name, prefixes.Add(1))
+}
