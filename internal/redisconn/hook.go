@@ -1,0 +1,184 @@
+package redisconn
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// maskHook keeps the URL out of every error.
+type maskHook struct{ mask mask }
+
+func (h maskHook) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		return conn, h.mask.error(err)
+	}
+}
+
+func (h maskHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { return h.mask.error(next(ctx, cmd)) }
+}
+
+func (h maskHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			if cmd.Err() != nil {
+				cmd.SetErr(h.mask.error(cmd.Err()))
+			}
+		}
+		return h.mask.error(err)
+	}
+}
+
+// queueHook repairs two faults of asynq from below: it hands a retried
+// acknowledgement a context that is already cancelled, and it polls a Redis
+// that answers every dequeue with an error as fast as it can.
+type queueHook struct {
+	stopOnce, closeOnce sync.Once
+	stopped             chan struct{} // closed by stopping
+	expired             context.Context
+	expire              context.CancelFunc
+	mu                  sync.Mutex
+	timer               *time.Timer
+	pause               pause
+}
+
+func newQueueHook() *queueHook {
+	h := &queueHook{stopped: make(chan struct{})}
+	h.expired, h.expire = context.WithCancel(context.Background())
+	return h
+}
+
+func (h *queueHook) stopping() {
+	h.stopOnce.Do(func() {
+		h.mu.Lock()
+		h.timer = time.AfterFunc(stopBound, h.expire)
+		h.mu.Unlock()
+		close(h.stopped)
+	})
+}
+
+func (h *queueHook) close() {
+	h.closeOnce.Do(func() {
+		h.mu.Lock()
+		if h.timer != nil {
+			h.timer.Stop()
+		}
+		h.mu.Unlock()
+		h.expire()
+	})
+}
+
+func (h *queueHook) isStopping() bool {
+	select {
+	case <-h.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// detach takes cancellation away from ctx, keeps its deadline, and bounds it
+// once stopping.
+func (h *queueHook) detach(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, bounded := ctx.Deadline()
+	free := context.WithoutCancel(ctx)
+	if h.isStopping() {
+		// Commands begun while stopping have 5 s of their own.
+		if soon := time.Now().Add(stopBound); !bounded || soon.Before(deadline) {
+			deadline, bounded = soon, true
+		}
+		return context.WithDeadline(free, deadline)
+	}
+	var cancel context.CancelFunc
+	if bounded {
+		free, cancel = context.WithDeadline(free, deadline)
+	} else {
+		free, cancel = context.WithCancel(free)
+	}
+	unhook := context.AfterFunc(h.expired, cancel)
+	return free, func() { unhook(); cancel() }
+}
+
+func (h *queueHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *queueHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		ctx, cancel := h.detach(ctx)
+		defer cancel()
+		err := next(ctx, cmd)
+		if isDequeue(cmd) {
+			h.pause.after(err, ctx.Done(), h.stopped)
+		}
+		return err
+	}
+}
+
+func (h *queueHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		ctx, cancel := h.detach(ctx)
+		defer cancel()
+		return next(ctx, cmds)
+	}
+}
+
+// isDequeue recognises asynq's dequeue script by its keys: pending, paused,
+// active and lease of one queue, in that order.
+func isDequeue(cmd redis.Cmder) bool {
+	name := cmd.Name()
+	args := cmd.Args()
+	if (name != "evalsha" && name != "eval") || len(args) < 7 {
+		return false
+	}
+	return keyEnds(args[3], ":pending") && keyEnds(args[4], ":paused") && keyEnds(args[5], ":active") && keyEnds(args[6], ":lease")
+}
+
+func keyEnds(arg any, suffix string) bool {
+	key, ok := arg.(string)
+	return ok && strings.HasSuffix(key, suffix)
+}
+
+const (
+	pauseMin = 100 * time.Millisecond
+	pauseMax = 2 * time.Second
+)
+
+// pause slows a loop of error replies down: 100 ms, doubling to 2 s, gone with
+// the first good answer. Safe for concurrent use.
+type pause struct {
+	mu   sync.Mutex
+	next time.Duration
+}
+
+// after waits if err is an error reply of Redis (OOM, MISCONF, NOPERM …).
+// Network failures are not its business: go-redis backs off there.
+func (p *pause) after(err error, done, stopped <-chan struct{}) {
+	var reply redis.Error
+	if err == nil || errors.Is(err, redis.Nil) {
+		p.mu.Lock()
+		p.next = 0
+		p.mu.Unlock()
+		return
+	}
+	if !errors.As(err, &reply) || redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return
+	}
+	p.mu.Lock()
+	p.next = min(max(2*p.next, pauseMin), pauseMax)
+	wait := p.next
+	p.mu.Unlock()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-done:
+	case <-stopped:
+	}
+}

@@ -1,0 +1,150 @@
+package redisconn
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/redistest"
+)
+
+type redisPipe = redis.Pipeliner
+
+func cutClient(t *testing.T) (*Client, *redistest.Server, *redistest.Proxy) {
+	srv := redistest.NewServer(t)
+	proxy := redistest.NewProxy(t, srv.Addr())
+	c, err := Queue("redis://"+proxy.Addr(), 4)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	require.NoError(t, c.Ping(t.Context()).Err())
+	return c, srv, proxy
+}
+
+func TestACommandWithACancelledContextSurvivesAnOutage(t *testing.T) {
+	t.Parallel()
+	c, srv, proxy := cutClient(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	cancel()
+	proxy.Cut()
+	back := time.AfterFunc(4*time.Second, proxy.Restore)
+	defer back.Stop()
+	start := time.Now()
+	require.NoError(t, c.Set(ctx, "ack", "1", 0).Err())
+	require.GreaterOrEqual(t, time.Since(start), 3900*time.Millisecond)
+	require.Equal(t, "1", srv.Client().Get(t.Context(), "ack").Val())
+}
+
+func TestADeadlineIsHonoured(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(*redistest.Proxy){"refused": (*redistest.Proxy).Cut, "silent": (*redistest.Proxy).Blackhole} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _, proxy := cutClient(t)
+			fault(proxy)
+			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			require.Error(t, c.Set(ctx, "ack", "1", 0).Err())
+			require.InDelta(t, 1.5, time.Since(start).Seconds(), 0.7)
+		})
+	}
+}
+
+func TestStoppingBoundsRunningAndNewCommands(t *testing.T) {
+	t.Parallel()
+	c, _, proxy := cutClient(t)
+	proxy.Cut()
+	start := time.Now()
+	running := make(chan error, 1)
+	go func() { running <- c.Set(context.Background(), "ack", "1", 0).Err() }()
+	c.Stopping()
+	c.Stopping()
+	require.Error(t, c.Set(context.Background(), "late", "1", 0).Err())
+	require.Error(t, <-running)
+	require.InDelta(t, 5, time.Since(start).Seconds(), 1)
+}
+
+// asynq's own retry of an acknowledgement uses a context that is cancelled
+// already (processor.go, since v0.25.0): with its own client the task of this
+// test would run again two minutes later.
+func TestAsynqAcknowledgesOnceAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	c, srv, proxy := cutClient(t)
+	rdb := srv.Client()
+	producer := asynq.NewClientFromRedisClient(rdb)
+	_, err := producer.EnqueueContext(t.Context(), asynq.NewTask("x", nil), asynq.TaskID("once"), asynq.Queue("q"), asynq.Retention(time.Hour))
+	require.NoError(t, err)
+	server := asynq.NewServerFromRedisClient(c, asynq.Config{
+		Queues: map[string]int{"q": 1}, Concurrency: 1, LogLevel: asynq.FatalLevel,
+		TaskCheckInterval: 20 * time.Millisecond,
+	})
+	runs := 0
+	require.NoError(t, server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+		runs++
+		proxy.Cut()
+		time.AfterFunc(4*time.Second, proxy.Restore)
+		return nil
+	})))
+	require.Eventually(t, func() bool {
+		n, err := redistest.CountTasks(t.Context(), rdb, "q")
+		return err == nil && n.Completed == 1
+	}, 20*time.Second, 50*time.Millisecond)
+	c.Stopping()
+	server.Shutdown()
+	require.Equal(t, 1, runs)
+}
+
+func TestDequeueErrorRepliesAreSlowedDown(t *testing.T) {
+	t.Parallel()
+	srv := redistest.NewServer(t)
+	c, err := Queue(srv.URL(), 1)
+	require.NoError(t, err)
+	defer c.Close()
+	rdb := srv.Client()
+	require.NoError(t, asynqEnqueue(t, rdb))
+	require.NoError(t, rdb.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	server := asynq.NewServerFromRedisClient(c, asynq.Config{Queues: map[string]int{"q": 1}, LogLevel: asynq.FatalLevel})
+	require.NoError(t, server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil })))
+	require.NoError(t, rdb.ConfigResetStat(t.Context()).Err())
+	tick := time.NewTimer(2 * time.Second)
+	<-tick.C
+	calls := rdb.Info(t.Context(), "commandstats").Val()
+	c.Stopping()
+	server.Shutdown()
+	require.Regexp(t, `cmdstat_evalsha:calls=\d{1,2},`, calls) // unhooked: more than 10,000 a second
+}
+
+func asynqEnqueue(t *testing.T, rdb redis.UniversalClient) error {
+	_, err := asynq.NewClientFromRedisClient(rdb).EnqueueContext(t.Context(), asynq.NewTask("x", nil), asynq.Queue("q"))
+	return err
+}
+
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+func TestPauseDoublesAndEndsWithAGoodAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var p pause
+		took := func(err error) time.Duration {
+			start := time.Now()
+			p.after(err, nil, nil)
+			return time.Since(start)
+		}
+		for _, want := range []time.Duration{100, 200, 400, 800, 1600, 2000, 2000} {
+			require.Equal(t, want*time.Millisecond, took(reply("OOM")))
+		}
+		require.Zero(t, took(context.DeadlineExceeded), "the network is go-redis's business")
+		require.Zero(t, took(reply("NOSCRIPT x")))
+		require.Equal(t, 2*time.Second, took(reply("NOPERM")))
+		require.Zero(t, took(redis.Nil))
+		require.Equal(t, 100*time.Millisecond, took(reply("OOM")))
+	})
+}
