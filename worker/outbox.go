@@ -1,0 +1,166 @@
+package worker
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"reprise/store"
+)
+
+// outbox keeps settlements in Redis while SQL cannot take them (spec R22), so
+// that no paid result is lost and no finished task runs again. Any worker
+// drains it. Safe for concurrent use.
+type outbox struct {
+	rdb     redis.UniversalClient
+	records Records
+	warn    *warner
+	down    atomic.Int64 // Unix ms until which the store is not tried first
+}
+
+// Keys of the outbox; both in one slot, without TTL: an entry goes when it is
+// in SQL.
+const (
+	outboxEntries  = "reprise:{outbox}:settlements" // hash: settlement id → settlement as JSON
+	outboxFinished = "reprise:{outbox}:finished"    // hash: "<task key>@<generation>" → settlement id
+)
+
+// outboxMax is the number of settlements the outbox takes. A full outbox
+// refuses, and with it admission closes: what cannot be kept is not called.
+const outboxMax = 100_000
+
+// storeRest is how long the store is left alone after it failed.
+const storeRest = time.Second
+
+var errOutboxFull = errors.New("the outbox is full")
+
+//go:embed outbox_put.lua
+var outboxPutLua string
+
+//go:embed outbox_drop.lua
+var outboxDropLua string
+
+var (
+	outboxPut  = redis.NewScript(outboxPutLua)
+	outboxDrop = redis.NewScript(outboxDropLua)
+)
+
+func (o *outbox) storeUsable() bool { return time.Now().UnixMilli() >= o.down.Load() }
+
+func (o *outbox) storeFailed() { o.down.Store(time.Now().Add(storeRest).UnixMilli()) }
+
+func finishedField(key string, generation int64) string { return fmt.Sprintf("%s@%d", key, generation) }
+
+// put keeps one settlement; repeating it is harmless.
+func (o *outbox) put(ctx context.Context, s store.Settlement) error {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("encode a settlement for the outbox: %w", err)
+	}
+	field := finishedField(s.Key, s.Generation)
+	id := field
+	if s.Call != nil {
+		id = s.Call.AttemptID
+	}
+	finished := 0
+	if s.Finished {
+		finished = 1
+	}
+	n, err := outboxPut.Run(ctx, o.rdb, []string{outboxEntries, outboxFinished}, id, raw, field, finished, outboxMax).Int()
+	if err != nil {
+		return fmt.Errorf("put a settlement into the outbox: %w", err)
+	}
+	if n == 0 {
+		return errOutboxFull
+	}
+	return nil
+}
+
+// finished finds the settlement that ended a key in this generation.
+func (o *outbox) finished(ctx context.Context, key string, generation int64) (store.Settlement, bool, error) {
+	var s store.Settlement
+	id, err := o.rdb.HGet(ctx, outboxFinished, finishedField(key, generation)).Result()
+	if errors.Is(err, redis.Nil) {
+		return s, false, nil
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("read the outbox: %w", err)
+	}
+	raw, err := o.rdb.HGet(ctx, outboxEntries, id).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return s, false, nil // drained in between: SQL has it now
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("read the outbox: %w", err)
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, false, fmt.Errorf("decode an outbox entry: %w", err)
+	}
+	return s, true, nil
+}
+
+// length is the number of settlements waiting.
+func (o *outbox) length(ctx context.Context) (int64, error) {
+	n, err := o.rdb.HLen(ctx, outboxEntries).Result()
+	if err != nil {
+		return 0, fmt.Errorf("count the outbox: %w", err)
+	}
+	return n, nil
+}
+
+const drainPage = 200
+
+// drain writes waiting settlements to SQL, a page at a time, and drops each
+// only when it is still the entry that was written.
+func (o *outbox) drain(ctx context.Context) error {
+	for {
+		page, _, err := o.rdb.HScan(ctx, outboxEntries, 0, "", drainPage).Result()
+		if err != nil {
+			return fmt.Errorf("read the outbox: %w", err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		var batch []store.Settlement
+		drop := make([]any, 0, 3*len(page)/2)
+		for i := 0; i+1 < len(page); i += 2 {
+			var s store.Settlement
+			if err := json.Unmarshal([]byte(page[i+1]), &s); err != nil {
+				return fmt.Errorf("decode the outbox entry %s: %w", page[i], err)
+			}
+			batch = append(batch, s)
+			drop = append(drop, page[i], page[i+1], finishedField(s.Key, s.Generation))
+		}
+		if err := o.records.Settle(ctx, batch...); err != nil {
+			o.storeFailed()
+			return fmt.Errorf("write the outbox to the store: %w", err)
+		}
+		if err := outboxDrop.Run(ctx, o.rdb, []string{outboxEntries, outboxFinished}, drop...).Err(); err != nil {
+			return fmt.Errorf("drop drained outbox entries: %w", err)
+		}
+	}
+}
+
+const drainEvery = 2 * time.Second
+
+// run drains until ctx ends.
+func (o *outbox) run(ctx context.Context) {
+	tick := time.NewTicker(drainEvery)
+	defer tick.Stop()
+	for {
+		if err := o.drain(ctx); err != nil && ctx.Err() == nil {
+			o.warn.do("outbox", "the outbox cannot be drained yet", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"reprise/admission"
+	"reprise/audd"
+	"reprise/internal/redisconn"
+	"reprise/retrypolicy"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// Records is where verdicts and calls are kept: *store.Store, or a stand-in in
+// benchmarks that leave SQL out.
+type Records interface {
+	// Settle stores settlements, idempotently.
+	Settle(ctx context.Context, s ...store.Settlement) error
+	// Standing tells where a key stands.
+	Standing(ctx context.Context, key string) (store.Standing, error)
+	// Ping fails when nothing can be written.
+	Ping(ctx context.Context) error
+}
+
+// Worker runs tasks. Create it with New, run it with Run once, then Close it.
+type Worker struct {
+	opts    Options
+	log     *slog.Logger
+	records Records
+	policy  retrypolicy.Policy
+	clients map[string]*audd.Client
+	queue   redis.UniversalClient // asynq's and the outbox's
+	gates   *gates
+	outbox  *outbox
+	rescues *rescues
+	metrics *metrics
+	waits   *waits
+	warn    *warner
+
+	stopping chan struct{}   // closed: take nothing new, waiting deliveries return
+	halted   context.Context // done: give up what cannot be saved
+	halt     context.CancelFunc
+	closers  []closer
+	addr     string // of the admin listener
+}
+
+// closer is a named step of Close; steps run last in, first out.
+type closer struct {
+	name string
+	run  func() error
+}
+
+// New checks the options, connects, and builds the worker. Nothing is taken
+// from the queue before Run. On error everything opened is closed again.
+func New(ctx context.Context, opts Options, records Records) (*Worker, error) {
+	opts.Admission.Sources = admissionSources(opts)
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("check the settings: %w", err)
+	}
+	if opts.Log == nil {
+		opts.Log = slog.Default()
+	}
+	w := &Worker{opts: opts, log: opts.Log, records: records, policy: opts.Policy, stopping: make(chan struct{})}
+	w.halted, w.halt = context.WithCancel(context.WithoutCancel(ctx))
+	w.warn = newWarner(w.log)
+	w.metrics = newMetrics(opts)
+	w.waits = newWaits(w.log)
+	if err := w.connect(); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+func (w *Worker) connect() error {
+	queue, err := redisconn.Queue(w.opts.RedisURL, w.opts.Slots.total())
+	if err != nil {
+		return fmt.Errorf("connect to Redis: %w", err)
+	}
+	w.queue = queue
+	w.onClose("redis", queue.Close)
+	gateway, err := redisconn.Admission(w.opts.RedisURL)
+	if err != nil {
+		return fmt.Errorf("connect to Redis for admission: %w", err)
+	}
+	w.onClose("redis for admission", gateway.Close)
+	inner, err := admission.New(gateway, w.opts.Admission)
+	if err != nil {
+		return fmt.Errorf("set up admission: %w", err)
+	}
+	w.gates = &gates{Gates: inner, warn: w.warn}
+	w.outbox = &outbox{rdb: queue, records: w.records, warn: w.warn}
+	w.rescues = &rescues{rdb: queue, warn: w.warn, kick: make(chan struct{}, 1), now: w.now}
+	w.clients = map[string]*audd.Client{}
+	for _, s := range w.opts.Sources {
+		client, err := audd.New(w.clientConfig(s))
+		if err != nil {
+			return fmt.Errorf("set up source %s: %w", s.Name, err)
+		}
+		w.clients[s.Name] = client
+	}
+	return nil
+}
+
+func (w *Worker) clientConfig(s Source) audd.Config {
+	c := audd.DefaultConfig()
+	c.Token, c.Timeouts, c.HTTPClient = s.Token, w.opts.Timeouts, w.opts.HTTPClient
+	c.UserAgent = "reprise/" + w.opts.Version
+	if s.BaseURL != "" {
+		c.BaseURL = s.BaseURL
+	}
+	if s.EnterpriseURL != "" {
+		c.EnterpriseURL = s.EnterpriseURL
+	}
+	return c
+}
+
+func admissionSources(opts Options) []admission.Source {
+	var out []admission.Source
+	for _, s := range opts.Sources {
+		if s.Token != nil {
+			out = append(out, admission.Source{Name: s.Name, Fingerprint: admission.Fingerprint(s.Token())})
+		}
+	}
+	return out
+}
+
+func (w *Worker) onClose(name string, run func() error) {
+	w.closers = append(w.closers, closer{name: name, run: run})
+}
+
+// Close releases what New opened, last in, first out. It may be called twice.
+func (w *Worker) Close() error {
+	w.halt()
+	var errs []error
+	for i := len(w.closers) - 1; i >= 0; i-- {
+		if err := w.closers[i].run(); err != nil && !errors.Is(err, redis.ErrClosed) {
+			errs = append(errs, fmt.Errorf("close %s: %w", w.closers[i].name, err))
+		}
+	}
+	w.closers = nil
+	return errors.Join(errs...)
+}
+
+// Gates is the worker's admission, for commands in the same process.
+func (w *Worker) Gates() *admission.Gates { return w.gates.Gates }
+
+// AdminAddr is the address the admin listener is bound to; "" before Run.
+func (w *Worker) AdminAddr() string { return w.addr }
+
+func (w *Worker) now() time.Time { return time.Now() }
+
+// random is the jitter's source: not secret, only spread.
+func (w *Worker) random() float64 { return mathrand.Float64() }
+
+// newAttemptID is 128 random bits in hex.
+func newAttemptID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return hex.EncodeToString(b[:])
+}
+
+// usable reports the paths this worker has slots for.
+func (w *Worker) usable() []tasks.Path {
+	var out []tasks.Path
+	for _, p := range tasks.Paths {
+		if w.opts.Slots.of(p) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
