@@ -1,0 +1,134 @@
+package retrypolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"reprise/audd"
+	"reprise/tasks"
+)
+
+// Classify reduces an attempt to its outcome. It is total: every error, also
+// nil pointers and errors of others, has one. Where nothing is known about how
+// far a call got, it is taken as sent, because that is what costs money.
+func Classify(a Attempt) Classified {
+	if a.Err == nil {
+		return success(a)
+	}
+	var call *audd.Error
+	if errors.As(a.Err, &call) && call != nil {
+		return ofCall(a, call)
+	}
+	outcome := ofOther(a.Err)
+	c := Classified{Outcome: outcome, Phase: audd.PhaseUnsent, Reason: reason(outcome, text(a.Err))}
+	if outcome == tasks.Ambiguous {
+		c.Phase = audd.PhaseSent
+	}
+	return c
+}
+
+func success(a Attempt) Classified {
+	c := Classified{Outcome: tasks.NoMatch, HTTPStatus: 200, Phase: audd.PhaseAnswered}
+	switch {
+	case a.Path == tasks.Upload:
+		c.Outcome = tasks.Uploaded
+	case a.Match:
+		c.Outcome = tasks.Match
+	}
+	c.Reason = reason(c.Outcome, "")
+	return c
+}
+
+// ofCall classifies what the client reported.
+func ofCall(a Attempt, e *audd.Error) Classified {
+	c := Classified{
+		RetryAfter: max(e.RetryAfter, 0), Code: e.Code, HTTPStatus: e.HTTPStatus,
+		Phase: e.Phase, Latency: max(e.Latency, 0),
+	}
+	var detail string
+	switch {
+	case e.Kind == audd.KindHook:
+		c.Outcome, c.Phase = ofHook(e.Err), audd.PhaseUnsent
+		detail = "before the first byte: " + text(e.Err)
+	case e.Kind == audd.KindLocal:
+		c.Outcome, detail = ofLocal(e), text(e.Err)
+	case e.Code != 0:
+		c.Outcome = ofCode(e.Code, e.Message, a)
+		c.Probeable = e.Code == codeCatchAll
+		detail = fmt.Sprintf("AudD code %d", e.Code)
+		if e.HTTPStatus != 0 && e.HTTPStatus != 200 {
+			detail += fmt.Sprintf(" with HTTP %d", e.HTTPStatus)
+		}
+		detail = join(detail, e.Message)
+	case e.HTTPStatus != 0:
+		c.Outcome, c.Probeable = ofStatus(e.HTTPStatus, e.JSON)
+		detail = join(fmt.Sprintf("HTTP %d", e.HTTPStatus), e.Message)
+		if e.Kind != audd.KindHTTP {
+			detail = join(detail, text(e.Err))
+		}
+	case e.Phase == audd.PhaseUnsent && errors.Is(e.Err, context.Canceled):
+		c.Outcome, detail = tasks.Interrupted, text(e.Err)
+	case e.Phase == audd.PhaseUnsent:
+		c.Outcome, detail = tasks.UnavailableUnsent, text(e.Err)
+	default:
+		c.Outcome, detail = tasks.Ambiguous, "sent, no complete answer: "+text(e.Err)
+	}
+	c.Reason = reason(c.Outcome, detail)
+	return c
+}
+
+// ofHook classifies an error of the BeforeBody hook: nothing was sent. An error
+// nobody named is trouble in our own stores, never AudD's.
+func ofHook(err error) tasks.Outcome {
+	if o, named := ofSentinel(err); named {
+		return o
+	}
+	return tasks.StoreDown
+}
+
+// ofLocal classifies audio that could not be read. Once bytes have left, the
+// call may be billed whatever broke it.
+func ofLocal(e *audd.Error) tasks.Outcome {
+	if e.Phase != audd.PhaseUnsent {
+		return tasks.Ambiguous
+	}
+	if o, named := ofSentinel(e.Err); named {
+		return o
+	}
+	return tasks.InputMissing
+}
+
+// ofOther classifies an error that the client did not make, so that no call is
+// behind it, unless nobody knows what it is.
+func ofOther(err error) tasks.Outcome {
+	if o, named := ofSentinel(err); named {
+		return o
+	}
+	return tasks.Ambiguous
+}
+
+// sentinels are errors with a meaning of their own, before anything was sent.
+var sentinels = []struct {
+	err     error
+	outcome tasks.Outcome
+}{
+	{ErrInputChanged, tasks.InputChanged},
+	{ErrLeaseLost, tasks.Interrupted},
+	{ErrStoreDown, tasks.StoreDown},
+	{tasks.ErrNewerPayload, tasks.NewerPayload},
+	{tasks.ErrMalformed, tasks.InvalidRequest},
+	{fs.ErrNotExist, tasks.InputMissing},
+	{context.Canceled, tasks.Interrupted},
+	{context.DeadlineExceeded, tasks.Interrupted},
+}
+
+func ofSentinel(err error) (tasks.Outcome, bool) {
+	for _, s := range sentinels {
+		if errors.Is(err, s.err) {
+			return s.outcome, true
+		}
+	}
+	return "", false
+}

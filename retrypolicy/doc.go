@@ -1,0 +1,2 @@
+// Package retrypolicy decides what follows from a call to AudD.
+package retrypolicy
