@@ -1,0 +1,176 @@
+package audd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// AudD's codes this package itself knows; what the others mean is the caller's business.
+const (
+	codeBlocked       = 19
+	codeNeedsUpdate   = 20
+	codeDeprecated    = 51
+	codeNoToken       = 901
+	codeSecurityBlock = 31337
+)
+
+var (
+	errTooLarge = errors.New("the answer is too large")
+	errNotJSON  = errors.New("the answer is not JSON")
+	errCut      = errors.New("the answer is cut off")
+	errNoStatus = errors.New("the answer has no status")
+	errNoCode   = errors.New("the answer is an error without a code")
+)
+
+// answer is a success: AudD's result value and what else the operation may need.
+type answer struct {
+	meta   Meta
+	result json.RawMessage // nil if the key is missing
+	fields map[string]json.RawMessage
+}
+
+// envelope is a body, opened as far as it can be.
+type envelope struct {
+	json   bool // valid JSON of any type
+	cut    bool // valid JSON up to its end, which came too soon
+	fields map[string]json.RawMessage
+}
+
+func openEnvelope(raw []byte) envelope {
+	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")) // byte order mark
+	if !utf8.Valid(raw) {
+		// Results are stored as JSON text; a broken byte must not spread.
+		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+	}
+	// A map, because encoding/json matches struct fields without regard to case
+	// and fails on the first wrong type.
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(raw, &fields)
+	if err == nil {
+		return envelope{json: true, fields: fields}
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return envelope{cut: len(bytes.TrimSpace(raw)) > 0 && syntax.Offset >= int64(len(raw)) && strings.Contains(syntax.Error(), "unexpected end")}
+	}
+	return envelope{json: true}
+}
+
+// status is "success", "error", another word, or "" when there is none.
+func (e envelope) status() string {
+	s, _ := scalar(e.fields["status"])
+	return strings.ToLower(strings.TrimSpace(s))
+}
+
+// failure is AudD's error code (0: none) and message, wherever they are.
+func (e envelope) failure() (code int, message string) {
+	inner := object(e.fields["error"])
+	for _, from := range []map[string]json.RawMessage{inner, e.fields} {
+		if code == 0 {
+			if n, ok := integer(from["error_code"]); ok && n > 0 && n < 1<<31 {
+				code = int(n)
+			}
+		}
+		if message == "" {
+			message, _ = scalar(from["error_message"])
+		}
+	}
+	if message == "" {
+		message, _ = scalar(e.fields["error"])
+	}
+	return code, message
+}
+
+// interpret turns a complete HTTP answer (or one that broke off: readErr, already clean) into
+// a success or an *Error.
+func (x *exchange) interpret(resp *http.Response, raw []byte, readErr error) (answer, error) {
+	status := resp.StatusCode
+	success := status >= 200 && status < 300
+	env := openEnvelope(raw)
+	e := &Error{
+		Phase:      PhaseAnswered,
+		HTTPStatus: status,
+		JSON:       env.json && readErr == nil,
+		RequestID:  x.scrub.requestID(resp.Header.Get("X-Request-Id")),
+		RetryAfter: retryAfter(resp.Header, time.Now()),
+		Err:        readErr,
+	}
+	if readErr != nil && !errors.Is(readErr, errTooLarge) {
+		e.Phase = PhaseSent
+	}
+	word := env.status()
+	code, message := env.failure()
+	result, hasResult := env.fields["result"]
+	if word == "success" {
+		code, message = 0, ""
+	}
+	e.Message = x.scrub.text(message, maxMessage)
+
+	switch {
+	case code == codeDeprecated && success && hasResult:
+		return x.succeed(e, env, joinWarning("code 51", e.Message)), nil
+	case code != 0:
+		e.Kind, e.Code = KindCode, code
+		e.Branded = branded(code, result)
+	case !success:
+		e.Kind = KindHTTP
+	case readErr != nil:
+		e.Kind = KindBody
+	case word == "success":
+		return x.succeed(e, env, ""), nil
+	default:
+		e.Kind = KindBody
+		e.Err, e.Phase = env.unreadable(word)
+	}
+	return answer{}, x.fail(e)
+}
+
+// unreadable says what is wrong with a complete 2xx answer that is no answer.
+func (e envelope) unreadable(word string) (error, Phase) {
+	switch {
+	case e.cut:
+		return errCut, PhaseSent
+	case !e.json:
+		return errNotJSON, PhaseAnswered
+	case word == "error":
+		return errNoCode, PhaseAnswered
+	default:
+		return errNoStatus, PhaseAnswered
+	}
+}
+
+// succeed builds the success from what interpret has gathered in e.
+func (x *exchange) succeed(e *Error, env envelope, warning string) answer {
+	return answer{
+		meta: Meta{
+			HTTPStatus: e.HTTPStatus,
+			RequestID:  e.RequestID,
+			Phase:      PhaseAnswered,
+			Latency:    time.Since(x.start),
+			Warning:    warning,
+		},
+		result: env.fields["result"],
+		fields: env.fields,
+	}
+}
+
+// branded reports a block that carries a song, such as "Sorry" by "your IP was blocked".
+func branded(code int, result json.RawMessage) bool {
+	switch code {
+	case codeBlocked, codeNeedsUpdate, codeSecurityBlock:
+		return len(object(result)) > 0
+	}
+	return false
+}
+
+func joinWarning(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ": " + b
+}

@@ -1,0 +1,160 @@
+package audd
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of an answer's size after decompression. A larger answer is KindBody.
+const (
+	maxAnswer           = 4 << 20  // recognize, upload, getStreams
+	maxEnterpriseAnswer = 64 << 20 // a day of audio in 12 s chunks is about 5 MiB
+)
+
+// call is one request to make.
+type call struct {
+	op      string
+	url     string
+	timeout time.Duration
+	limit   int64 // bytes of the answer
+	fields  []field
+	audio   *Audio // nil: the operation has none
+	before  BeforeBody
+}
+
+// exchange is the state of one running call.
+type exchange struct {
+	call
+	scrub scrubber
+	start time.Time
+	body  *requestBody
+	conn  atomic.Pointer[connMark]
+}
+
+// connMark is the connection the request was given and what it had written by then.
+type connMark struct {
+	conn *conn
+	mark int64
+}
+
+// do makes the one request and returns AudD's successful answer, or an *Error.
+func (c *Client) do(ctx context.Context, in call) (answer, error) {
+	token := strings.TrimSpace(c.cfg.Token())
+	x := &exchange{call: in, start: time.Now()}
+	audioURL := ""
+	if in.audio != nil {
+		audioURL = in.audio.URL
+	}
+	x.scrub = newScrubber(token, audioURL)
+	if token == "" {
+		return answer{}, x.fail(&Error{Kind: KindCode, Code: codeNoToken, Phase: PhaseUnsent, Message: "no API token is set, nothing was sent"})
+	}
+	f, err := newForm(token, in.fields, in.audio)
+	if err != nil {
+		return answer{}, x.fail(&Error{Kind: KindLocal, Phase: PhaseUnsent, Err: x.scrub.own(err)})
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout(in.timeout))
+	defer cancel()
+	x.body = newRequestBody(ctx, in.before, f)
+	// A source that blocks would hold the call beyond its deadline.
+	defer context.AfterFunc(ctx, func() { _ = x.body.Close() })()
+
+	req, err := http.NewRequestWithContext(x.trace(ctx), http.MethodPost, in.url, x.body)
+	if err != nil {
+		x.body.seal()
+		return answer{}, x.fail(&Error{Kind: KindLocal, Phase: PhaseUnsent, Err: x.scrub.foreign(err, nil)})
+	}
+	req.GetBody = nil // nothing can be replayed
+	req.ContentLength = f.length
+	req.Header.Set("Content-Type", f.contentType)
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.cfg.UserAgent)
+
+	// RoundTrip, not Client.Do: one request, no redirects, no cookies.
+	resp, err := c.transport.RoundTrip(req)
+	if err != nil {
+		cause := ctx.Err()
+		cancel()
+		return answer{}, x.failTransport(err, cause)
+	}
+	raw, readErr := readAnswer(resp, in.limit)
+	cause := ctx.Err()
+	cancel() // a hook that still runs must end
+	if _, hookErr, _ := x.body.seal(); hookErr != nil {
+		return answer{}, x.fail(&Error{Kind: KindHook, Phase: PhaseUnsent, Err: x.scrub.own(hookErr)})
+	}
+	if readErr != nil {
+		readErr = x.scrub.foreign(readErr, cause)
+	}
+	return x.interpret(resp, raw, readErr)
+}
+
+// trace notes the connection the request is written to.
+func (x *exchange) trace(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			if own := ownConn(info.Conn); own != nil {
+				x.conn.Store(&connMark{conn: own, mark: own.written.Load()})
+			}
+		},
+	})
+}
+
+// failTransport judges a call that got no answer. cause is the context's error, if it was over.
+func (x *exchange) failTransport(err, cause error) error {
+	started, hookErr, localErr := x.body.seal()
+	phase := PhaseUnsent
+	if started {
+		phase = PhaseSent
+		if m := x.conn.Load(); m != nil && m.conn.untouchedSince(m.mark) {
+			phase = PhaseUnsent
+		}
+	}
+	switch {
+	case hookErr != nil:
+		return x.fail(&Error{Kind: KindHook, Phase: PhaseUnsent, Err: x.scrub.own(hookErr)})
+	case localErr != nil && cause == nil:
+		return x.fail(&Error{Kind: KindLocal, Phase: phase, Err: x.scrub.own(localErr)})
+	default:
+		return x.fail(&Error{Kind: KindTransport, Phase: phase, Err: x.scrub.foreign(err, cause)})
+	}
+}
+
+// fail completes an error with what every error says.
+func (x *exchange) fail(e *Error) error {
+	e.Op = x.op
+	e.Latency = time.Since(x.start)
+	return e
+}
+
+// readAnswer reads the whole answer, up to limit bytes.
+func readAnswer(resp *http.Response, limit int64) ([]byte, error) {
+	defer func() { _ = resp.Body.Close() }() // the answer is read or given up
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return nil, nil // its body is the connection and never ends
+	}
+	var r io.Reader = resp.Body
+	if !resp.Uncompressed && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
+		// net/http unpacks by itself unless the transport was told not to ask for gzip.
+		z, err := gzip.NewReader(resp.Body)
+		if err != nil {
+			return nil, fmt.Errorf("unpack the answer: %w", err)
+		}
+		r = z
+	}
+	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if int64(len(raw)) > limit {
+		return nil, fmt.Errorf("read the answer: %w", errTooLarge)
+	}
+	return raw, nil
+}

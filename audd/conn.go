@@ -1,0 +1,93 @@
+package audd
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// answerGrace is how long a failed write waits for an answer that is already
+// on its way: a server that refuses a body (413) answers and hangs up while we
+// still send, and net/http would report the broken write and drop the answer.
+const answerGrace = 250 * time.Millisecond
+
+// conn counts what was written. That proves more than the body counter can: on
+// a kept-alive connection that the server has closed, the body is read into a
+// buffer and none of it leaves.
+type conn struct {
+	net.Conn
+	written  atomic.Int64
+	writing  atomic.Int64
+	failed   atomic.Bool // a write failed before
+	isClosed atomic.Bool // the socket is closed: no later write can succeed
+
+	once     sync.Once
+	closing  chan struct{} // closed by Close
+	readOnce sync.Once
+	readDone chan struct{} // closed when reading failed or ended
+}
+
+func newConn(c net.Conn) *conn {
+	return &conn{Conn: c, closing: make(chan struct{}), readDone: make(chan struct{})}
+}
+
+// Write counts, and on its first failure gives a waiting answer time to be read.
+func (c *conn) Write(p []byte) (int, error) {
+	c.writing.Add(1)
+	n, err := c.Conn.Write(p)
+	c.written.Add(int64(n))
+	c.writing.Add(-1)
+	if err != nil && !c.failed.Swap(true) {
+		c.awaitAnswer()
+	}
+	return n, err //nolint:wrapcheck // a connection passes errors on as they are
+}
+
+func (c *conn) awaitAnswer() {
+	timer := time.NewTimer(answerGrace)
+	defer timer.Stop()
+	select {
+	case <-c.readDone:
+	case <-c.closing:
+	case <-timer.C:
+	}
+}
+
+// Read notes when there is nothing more to come.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.readOnce.Do(func() { close(c.readDone) })
+	}
+	return n, err //nolint:wrapcheck // as in Write
+}
+
+// Close releases a write that waits.
+func (c *conn) Close() error {
+	c.once.Do(func() { close(c.closing) })
+	err := c.Conn.Close()
+	c.isClosed.Store(true)
+	return err //nolint:wrapcheck // as in Write
+}
+
+// untouchedSince reports that since mark nothing was written and nothing can be any more.
+// False means unknown. The order matters: once closed no write begins that could succeed.
+func (c *conn) untouchedSince(mark int64) bool {
+	return c.isClosed.Load() && c.writing.Load() == 0 && c.written.Load() == mark
+}
+
+// ownConn finds our connection below TLS, nil if the transport is not ours.
+func ownConn(c net.Conn) *conn {
+	for c != nil {
+		if own, ok := c.(*conn); ok {
+			return own
+		}
+		below, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nil
+		}
+		c = below.NetConn()
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package audd
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxRetryAfter bounds what an answer may ask for; more is a mistake.
+const maxRetryAfter = 30 * 24 * time.Hour
+
+// retryAfter reads Retry-After as seconds or as an HTTP date, 0 if there is
+// none. A date is compared with the answer's own Date where it has one, so
+// that two clocks need not agree; it is rounded up to whole seconds.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	raw := strings.TrimSpace(h.Get("Retry-After"))
+	if raw == "" {
+		return 0
+	}
+	if seconds, err := strconv.ParseFloat(raw, 64); err == nil {
+		if math.IsNaN(seconds) || seconds <= 0 {
+			return 0
+		}
+		if seconds >= maxRetryAfter.Seconds() {
+			return maxRetryAfter
+		}
+		return time.Duration(math.Ceil(seconds)) * time.Second
+	}
+	until, err := http.ParseTime(raw)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	wait := until.Sub(now)
+	if wait <= 0 {
+		return 0
+	}
+	wait = (wait + time.Second - 1).Truncate(time.Second)
+	return min(wait, maxRetryAfter)
+}

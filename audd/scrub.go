@@ -1,0 +1,148 @@
+package audd
+
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	redacted    = "[redacted]"
+	maxMessage  = 300 // bytes of AudD's message that are kept
+	maxErrText  = 600 // bytes of a wrapped error's text
+	minSecret   = 6   // shorter query values are ordinary words and numbers
+	maxHeaderID = 128 // bytes of a request id
+)
+
+// anyURL finds URLs in foreign text; their user, query and fragment are dropped.
+var anyURL = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\x60]+`)
+
+// scrubber takes what is secret in one call out of texts: the token, and user,
+// query and fragment of the audio's URL.
+type scrubber struct {
+	secrets []string // longest first
+}
+
+func newScrubber(token, audioURL string) scrubber {
+	var s scrubber
+	s.add(token)
+	s.add(url.QueryEscape(token))
+	if audioURL != "" {
+		s.addURL(audioURL)
+	}
+	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
+	return s
+}
+
+func (s *scrubber) add(secret string) {
+	if secret != "" && !slices.Contains(s.secrets, secret) {
+		s.secrets = append(s.secrets, secret)
+	}
+}
+
+func (s *scrubber) addURL(raw string) {
+	_, rest, found := strings.Cut(raw, "?")
+	if found {
+		s.add(rest)
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		s.add(raw)
+		return
+	}
+	secrets := []string{u.RawQuery, u.EscapedFragment(), u.Fragment}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		secrets = append(secrets, u.User.String(), u.User.Username(), password, url.QueryEscape(password))
+	}
+	for _, pair := range strings.Split(u.RawQuery, "&") {
+		_, value, _ := strings.Cut(pair, "=")
+		plain, err := url.QueryUnescape(value)
+		if err != nil {
+			plain = value
+		}
+		secrets = append(secrets, value, plain, url.QueryEscape(plain))
+	}
+	for _, secret := range secrets {
+		if len(secret) >= minSecret {
+			s.add(secret)
+		}
+	}
+}
+
+// text is in without secrets, as one line of valid UTF-8 of at most limit bytes.
+func (s scrubber) text(in string, limit int) string {
+	out := strings.ToValidUTF8(in, "\uFFFD")
+	out = anyURL.ReplaceAllStringFunc(out, bareURL)
+	for _, secret := range s.secrets {
+		out = strings.ReplaceAll(out, secret, redacted)
+	}
+	out = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, out)
+	return truncate(strings.TrimSpace(out), limit)
+}
+
+// bareURL drops user, query and fragment of a URL found in a text.
+func bareURL(raw string) string {
+	scheme, rest, _ := strings.Cut(raw, "://")
+	rest, _, _ = strings.Cut(rest, "?")
+	rest, _, _ = strings.Cut(rest, "#")
+	authority, path, slash := strings.Cut(rest, "/")
+	if at := strings.LastIndex(authority, "@"); at >= 0 {
+		authority = authority[at+1:]
+	}
+	if slash {
+		path = "/" + path
+	}
+	return scheme + "://" + authority + path
+}
+
+// truncate cuts s to at most limit bytes at a rune boundary.
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
+
+// scrubbed is an error with a clean text. What it wraps is reachable by
+// errors.Is and errors.As, for control flow; print this, not that.
+type scrubbed struct {
+	text string
+	err  error
+}
+
+func (e *scrubbed) Error() string { return e.text }
+func (e *scrubbed) Unwrap() error { return e.err }
+
+// own wraps an error of the caller's (hook, audio), which must stay reachable.
+func (s scrubber) own(err error) error {
+	return &scrubbed{text: s.text(err.Error(), maxErrText), err: err}
+}
+
+// foreign wraps an error of the network stack. If its text held a secret, only
+// a clean copy survives; contexts' errors stay recognisable.
+func (s scrubber) foreign(err error, keep error) error {
+	raw := err.Error()
+	text := s.text(raw, maxErrText)
+	if text == raw {
+		return &scrubbed{text: text, err: errors.Join(err, keep)}
+	}
+	return &scrubbed{text: text, err: keep}
+}
+
+// requestID is a header value fit for logs.
+func (s scrubber) requestID(raw string) string {
+	return s.text(raw, maxHeaderID)
+}
