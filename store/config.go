@@ -1,0 +1,76 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config says where the store is and how patient it is.
+type Config struct {
+	// URL is "sqlite:PATH"; a relative PATH is taken from the working
+	// directory. Its folder is made when it is missing. Default
+	// "sqlite:.reprise/reprise.db".
+	URL string
+	// BusyTimeout is how long a read or write waits for another process that
+	// holds the database. Default 5 s; more than 0.
+	BusyTimeout time.Duration
+	// MaxConns bounds the connections of the pool. Default 8; at least 2: one
+	// writes while another reads.
+	MaxConns int
+}
+
+// DefaultConfig is a SQLite file in the data folder of the working directory.
+func DefaultConfig() Config {
+	return Config{URL: "sqlite:.reprise/reprise.db", BusyTimeout: 5 * time.Second, MaxConns: 8}
+}
+
+// Validate reports every field that cannot be right, by name. It never quotes
+// a URL that may hold a password.
+func (c Config) Validate() error {
+	var errs []error
+	if _, err := c.file(); err != nil {
+		errs = append(errs, err)
+	}
+	if c.BusyTimeout <= 0 {
+		errs = append(errs, fmt.Errorf("store busy_timeout %s: want more than 0", c.BusyTimeout))
+	}
+	if c.MaxConns < 2 {
+		errs = append(errs, fmt.Errorf("store max_conns %d: want 2 or more", c.MaxConns))
+	}
+	return errors.Join(errs...)
+}
+
+// file is the path in a sqlite URL.
+func (c Config) file() (string, error) {
+	scheme, path, found := strings.Cut(c.URL, ":")
+	switch {
+	case !found || strings.TrimSpace(path) == "":
+		return "", errors.New("store url: want sqlite:PATH")
+	case scheme == "postgres" || scheme == "postgresql":
+		return "", errors.New("store url: this build has no PostgreSQL support, want sqlite:PATH")
+	case scheme != "sqlite":
+		return "", errors.New("store url: unknown scheme, want sqlite:PATH")
+	case strings.HasPrefix(path, ":memory:"):
+		return "", errors.New("store url: results need a file, want sqlite:PATH")
+	}
+	return path, nil
+}
+
+// dsn is the SQLite connection string of an absolute file path. synchronous
+// is FULL, not NORMAL, because NORMAL may lose the last commits at a power cut
+// and these rows say what was paid. Transactions begin IMMEDIATE, so that they
+// wait for the write lock at their start and never fail half-way for it.
+func (c Config) dsn(file string) string {
+	query := url.Values{
+		"_busy_timeout": {strconv.FormatInt(max(c.BusyTimeout.Milliseconds(), 1), 10)},
+		"_txlock":       {"immediate"},
+		"_pragma":       {"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"},
+	}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(file), RawQuery: query.Encode()}
+	return u.String()
+}

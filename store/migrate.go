@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/pressly/goose/v3"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// lockPatience is how long an opener waits for another one that migrates.
+const lockPatience = "60000" // milliseconds
+
+// prepareFile makes the folder and an empty database file that only this user
+// may read (payloads may hold signed URLs), and returns the absolute path. An
+// existing file is never opened here: closing it again would drop the POSIX
+// locks SQLite holds on it elsewhere in this process.
+func prepareFile(cfg Config) (string, error) {
+	path, err := cfg.file()
+	if err != nil {
+		return "", err
+	}
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("find the working directory: %w", err)
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err == nil && info.IsDir():
+		return "", fmt.Errorf("%s is a folder, want a file", file)
+	case err == nil:
+		return file, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("look at the database file: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return "", fmt.Errorf("make the folder of the database: %w", err)
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) { // another process was faster
+		return file, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("make the database file: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return "", fmt.Errorf("make the database file: %w", err)
+	}
+	return file, nil
+}
+
+// migrateLocked runs migrate while it holds a lock that excludes every other
+// opener of the file, in this process and in others.
+//
+// The lock is SQLite's own exclusive lock on a second, empty file beside the
+// database: goose offers none for SQLite, a lock inside the database would
+// block goose itself, and this one goes when its holder dies and works on
+// every system. It also covers the switch to WAL, which cannot wait.
+func migrateLocked(ctx context.Context, db *sql.DB, file string) (err error) {
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(file + "-migrate"), RawQuery: "_busy_timeout=" + lockPatience}
+	lock, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		return fmt.Errorf("open the migration lock: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	conn, err := lock.Conn(ctx)
+	if err != nil {
+		return explainOpen("take the migration lock", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if _, err := conn.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {
+		return explainOpen("take the migration lock", err)
+	}
+	defer func() {
+		_, rollbackErr := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		err = errors.Join(err, rollbackErr)
+	}()
+	return migrate(ctx, db)
+}
+
+// migrate brings the schema up to this build's and refuses a newer one.
+func migrate(ctx context.Context, db *sql.DB) error {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return fmt.Errorf("read the embedded migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files,
+		goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("read the embedded migrations: %w", err)
+	}
+	current, target, err := provider.GetVersions(ctx)
+	if err != nil {
+		return explainOpen("read the schema version", err)
+	}
+	if current > target {
+		return fmt.Errorf("its schema version %d is newer than version %d of this build: use a newer build", current, target)
+	}
+	if current == target {
+		return nil
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return explainOpen(fmt.Sprintf("migrate the schema from version %d to %d", current, target), err)
+	}
+	return nil
+}
+
+// explainOpen puts the cause of a failed open into plain words.
+func explainOpen(doing string, err error) error {
+	switch sqliteCode(err) {
+	case sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("the file is not a SQLite database: %w", err)
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+		return fmt.Errorf("the file or its folder cannot be written: %w", err)
+	case sqlite3.SQLITE_BUSY:
+		return fmt.Errorf("another process holds the database: %s: %w", doing, err)
+	case sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("the database is damaged: %w", err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

@@ -1,0 +1,96 @@
+-- Types are those SQLite and PostgreSQL both accept: BIGINT for counts and for
+-- instants (milliseconds since the Unix epoch, UTC), BYTEA for bytes, BOOLEAN,
+-- DOUBLE PRECISION, TEXT. An absent instant, price or cost is NULL, never 0.
+
+-- +goose Up
+
+-- One row per key: where the work stands now.
+CREATE TABLE task (
+    key          TEXT    NOT NULL PRIMARY KEY,
+    path         TEXT    NOT NULL,
+    queue        TEXT    NOT NULL,
+    payload      BYTEA,                          -- may hold a signed URL
+    generation   BIGINT  NOT NULL DEFAULT 0,
+    finished     BOOLEAN NOT NULL DEFAULT FALSE,
+    verdict      TEXT    NOT NULL DEFAULT '',    -- of the last attempt; '' before the first
+    outcome      TEXT    NOT NULL DEFAULT '',
+    reason       TEXT    NOT NULL DEFAULT '',
+    final        BOOLEAN NOT NULL DEFAULT FALSE, -- tombstone: only force opens it again
+    created_at   BIGINT  NOT NULL,
+    attempted_at BIGINT,                         -- last attempt of this generation
+    updated_at   BIGINT  NOT NULL,
+    finished_at  BIGINT
+);
+CREATE INDEX task_by_verdict ON task (verdict, outcome, updated_at);
+CREATE INDEX task_by_age ON task (updated_at);
+
+-- One row per enqueued wish; many may share one task.
+CREATE TABLE submission (
+    id          TEXT    NOT NULL PRIMARY KEY,
+    batch       TEXT    NOT NULL,
+    key         TEXT    NOT NULL REFERENCES task (key),
+    path        TEXT    NOT NULL,
+    queue       TEXT    NOT NULL,
+    external_id TEXT    NOT NULL DEFAULT '',
+    name        TEXT    NOT NULL DEFAULT '',
+    metadata    TEXT,                            -- JSON
+    cached      BOOLEAN NOT NULL DEFAULT FALSE,  -- answered from the store, costs 0
+    created_at  BIGINT  NOT NULL
+);
+CREATE INDEX submission_by_batch ON submission (batch, created_at, id);
+CREATE INDEX submission_by_external_id ON submission (external_id) WHERE external_id <> '';
+CREATE INDEX submission_by_key ON submission (key);
+
+-- One row per finished generation of a key: the history of verdicts.
+CREATE TABLE result (
+    key         TEXT    NOT NULL REFERENCES task (key),
+    generation  BIGINT  NOT NULL,
+    attempt_id  TEXT    NOT NULL DEFAULT '',     -- whose verdict it is; '' when no call was made
+    verdict     TEXT    NOT NULL,
+    outcome     TEXT    NOT NULL,
+    reason      TEXT    NOT NULL DEFAULT '',
+    final       BOOLEAN NOT NULL DEFAULT FALSE,
+    body        TEXT,                            -- JSON; NULL without a result
+    finished_at BIGINT  NOT NULL,
+    PRIMARY KEY (key, generation)
+);
+
+-- One row per call to AudD: the truth about money. No foreign key: these rows
+-- outlive a task that is forgotten.
+CREATE TABLE call (
+    attempt_id      TEXT    NOT NULL PRIMARY KEY,
+    key             TEXT    NOT NULL,
+    generation      BIGINT  NOT NULL,
+    source          TEXT    NOT NULL,
+    path            TEXT    NOT NULL,
+    queue           TEXT    NOT NULL,
+    outcome         TEXT    NOT NULL,
+    verdict         TEXT    NOT NULL,
+    code            BIGINT  NOT NULL DEFAULT 0,  -- AudD's error code, 0 = none
+    http_status     BIGINT  NOT NULL DEFAULT 0,  -- 0 = no answer
+    request_id      TEXT    NOT NULL DEFAULT '',
+    phase           TEXT    NOT NULL DEFAULT '',
+    latency_us      BIGINT  NOT NULL DEFAULT 0,  -- microseconds
+    units           BIGINT  NOT NULL DEFAULT 0,
+    unit_basis      TEXT    NOT NULL DEFAULT '', -- measured, estimated, unavailable
+    possibly_billed BOOLEAN NOT NULL DEFAULT FALSE,
+    price           DOUBLE PRECISION,            -- per unit
+    cost            DOUBLE PRECISION,
+    reason          TEXT    NOT NULL DEFAULT '',
+    at              BIGINT  NOT NULL
+);
+CREATE INDEX call_by_key ON call (key, at);
+CREATE INDEX call_by_time ON call (at, source, path, units);
+
+-- One row that Ping rewrites, to know that a write is possible.
+CREATE TABLE probe (
+    id BIGINT NOT NULL PRIMARY KEY,
+    at BIGINT NOT NULL
+);
+
+-- +goose Down
+DROP TABLE probe;
+DROP TABLE call;
+DROP TABLE result;
+DROP TABLE submission;
+DROP TABLE task;

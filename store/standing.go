@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"reprise/tasks"
+)
+
+// Standing is where a key stands now. The zero value is an unknown key.
+type Standing struct {
+	Known bool
+	// Generation counts how often the key was re-opened, from 0.
+	Generation int64
+	// Finished means this generation has its verdict (done, archive, hold).
+	Finished bool
+	// Verdict, Outcome and Reason are the finishing ones or, while the task is
+	// unfinished, those of its last attempt ("" before the first).
+	Verdict tasks.Verdict
+	Outcome tasks.Outcome
+	Reason  string
+	// Final marks a tombstone: only force opens it again.
+	Final bool
+	// Result is nil unless the generation finished with one.
+	Result json.RawMessage
+	Path   tasks.Path
+	Queue  string
+	// CreatedAt is when the key was first seen, FinishedAt zero until finished.
+	CreatedAt, FinishedAt time.Time
+}
+
+const standingColumns = `t.generation, t.finished, t.verdict, t.outcome, t.reason, t.final, t.path, t.queue,
+       t.created_at, t.finished_at, r.body`
+
+const standingQuery = `
+SELECT ` + standingColumns + `
+FROM task t LEFT JOIN result r ON r.key = t.key AND r.generation = t.generation
+WHERE t.key = ?`
+
+// Standing reads where a key stands: the point read of every delivery. An
+// unknown key is no error.
+func (s *Store) Standing(ctx context.Context, key string) (Standing, error) {
+	st, err := scanStanding(s.stmts.standing.QueryRowContext(ctx, key))
+	if err != nil {
+		return Standing{}, s.failed("read where a task stands", err)
+	}
+	return st, nil
+}
+
+// Payload reads the payload of a task, to enqueue it again. It may hold a
+// signed URL: keep it out of logs and errors. An unknown key wraps
+// ErrUnknownKey; a task that never had a payload gives nil.
+func (s *Store) Payload(ctx context.Context, key string) ([]byte, error) {
+	var payload []byte
+	err := s.db.QueryRowContext(ctx, s.dialect.rebind(`SELECT payload FROM task WHERE key = ?`), key).Scan(&payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("read the payload of %q: %w", key, ErrUnknownKey)
+	}
+	return payload, s.failed("read a payload", err)
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+// scanStanding reads standingColumns; no row is an unknown key.
+func scanStanding(row scanner, more ...any) (Standing, error) {
+	st := Standing{Known: true}
+	var created, finished sql.NullInt64
+	var body sql.NullString
+	err := row.Scan(append([]any{
+		&st.Generation, &st.Finished, &st.Verdict, &st.Outcome, &st.Reason, &st.Final,
+		&st.Path, &st.Queue, &created, &finished, &body,
+	}, more...)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Standing{}, nil
+	}
+	if err != nil {
+		return Standing{}, err
+	}
+	st.CreatedAt, st.FinishedAt, st.Result = instant(created), instant(finished), raw(body)
+	return st, nil
+}
