@@ -56,7 +56,8 @@ func openEnvelope(raw []byte) envelope {
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return envelope{cut: len(bytes.TrimSpace(raw)) > 0 && syntax.Offset >= int64(len(raw)) && strings.Contains(syntax.Error(), "unexpected end")}
+		// encoding/json has no type for "so far so good, but it ends".
+		return envelope{cut: len(bytes.TrimSpace(raw)) > 0 && strings.Contains(syntax.Error(), "unexpected end")}
 	}
 	return envelope{json: true}
 }
@@ -125,22 +126,22 @@ func (x *exchange) interpret(resp *http.Response, raw []byte, readErr error) (an
 		return x.succeed(e, env, ""), nil
 	default:
 		e.Kind = KindBody
-		e.Err, e.Phase = env.unreadable(word)
+		e.Phase, e.Err = env.unreadable(word)
 	}
 	return answer{}, x.fail(e)
 }
 
 // unreadable says what is wrong with a complete 2xx answer that is no answer.
-func (e envelope) unreadable(word string) (error, Phase) {
+func (e envelope) unreadable(word string) (Phase, error) {
 	switch {
 	case e.cut:
-		return errCut, PhaseSent
+		return PhaseSent, errCut
 	case !e.json:
-		return errNotJSON, PhaseAnswered
+		return PhaseAnswered, errNotJSON
 	case word == "error":
-		return errNoCode, PhaseAnswered
+		return PhaseAnswered, errNoCode
 	default:
-		return errNoStatus, PhaseAnswered
+		return PhaseAnswered, errNoStatus
 	}
 }
 

@@ -96,6 +96,9 @@ func decodeEnterprise(a answer) EnterpriseResult {
 		return out
 	}
 	list, ok := array(a.result)
+	if members := object(a.result); members != nil && len(members) == 0 {
+		return out // PHP's other way to write an empty array
+	}
 	if !ok {
 		list = []json.RawMessage{a.result} // a lone chunk
 	}

@@ -16,12 +16,11 @@ import (
 func newTransport(injected *http.Client) (http.RoundTripper, error) {
 	if injected == nil || injected.Transport == nil {
 		t := &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			MaxIdleConns:          512,
-			MaxIdleConnsPerHost:   128,              // recognize has 64 slots a worker; more than one path shares a host
-			IdleConnTimeout:       30 * time.Second, // below the usual server's, so that we close first
-			TLSHandshakeTimeout:   10 * time.Second,
-			ExpectContinueTimeout: time.Second,
+			Proxy:               http.ProxyFromEnvironment,
+			MaxIdleConns:        512,
+			MaxIdleConnsPerHost: 128,              // recognize has 64 slots a worker; paths share a host
+			IdleConnTimeout:     30 * time.Second, // below the usual server's, so that we close first
+			TLSHandshakeTimeout: 10 * time.Second,
 		}
 		return pin(t), nil
 	}
