@@ -1,0 +1,48 @@
+// Package dashboards holds what watches Reprise from outside: a Grafana
+// dashboard, a Prometheus scrape configuration and alert rules. The Go code in
+// it is the one list of the metrics they may use.
+package dashboards
+
+import "embed"
+
+// Files are reprise.json (Grafana), prometheus.yml and rules.yml.
+//
+//go:embed reprise.json prometheus.yml rules.yml
+var Files embed.FS
+
+// Kind is the Prometheus type of a metric.
+type Kind string
+
+// The kinds in use.
+const (
+	Counter   Kind = "counter"
+	Gauge     Kind = "gauge"
+	Histogram Kind = "histogram"
+)
+
+// Metric is one metric a worker exports. Every label has a closed set of
+// values, so the number of series is bounded.
+type Metric struct {
+	Name   string
+	Kind   Kind
+	Labels []string
+	Help   string
+}
+
+// Metrics lists every metric a worker exports, in the order of its life: call,
+// verdict, money, gates, settling, queue.
+var Metrics = []Metric{
+	{"reprise_attempts_total", Counter, []string{"path", "outcome"}, "Attempts by what happened."},
+	{"reprise_verdicts_total", Counter, []string{"path", "verdict"}, "Verdicts given to the queue."},
+	{"reprise_call_seconds", Histogram, []string{"path"}, "How long AudD took to answer."},
+	{"reprise_units_total", Counter, []string{"path", "basis"}, "Units AudD bills, by how they are known."},
+	{"reprise_possibly_billed_total", Counter, []string{"path"}, "Calls without an answer that may have been billed."},
+	{"reprise_slots", Gauge, []string{"path"}, "Slots of this worker."},
+	{"reprise_slots_busy", Gauge, []string{"path"}, "Slots with a delivery in them."},
+	{"reprise_refusals_total", Counter, []string{"path", "gate"}, "Refusals by the gate that said no."},
+	{"reprise_settle_seconds", Histogram, nil, "How long a settlement took to be durable."},
+	{"reprise_outbox_length", Gauge, nil, "Settlements in Redis that wait for the store."},
+	{"reprise_queue_tasks", Gauge, []string{"queue", "state"}, "Tasks by queue and state."},
+	{"reprise_queue_paused", Gauge, []string{"queue"}, "1 while the queue is paused."},
+	{"reprise_build_info", Gauge, []string{"version"}, "Always 1; the label is the version."},
+}
