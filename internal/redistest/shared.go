@@ -75,8 +75,9 @@ func Addr(t testing.TB) string {
 }
 
 // DB returns a client on a logical database that is empty and the test's own
-// until it ends; the client is closed then. Its Options() say address and
-// database for clients with other settings; URL makes them one string.
+// until it ends; the client is closed then. URL says where it is; for a client
+// with other settings take Addr and DB of its Options(), not a copy of them
+// (go-redis has written its defaults there, and reads them differently).
 func DB(t testing.TB) *redis.Client {
 	t.Helper()
 	inst := sharedServer(t)

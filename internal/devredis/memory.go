@@ -1,0 +1,52 @@
+package devredis
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// ttlTick is how often miniredis is told that time has passed: its key TTLs do
+// not run by themselves.
+const ttlTick = 250 * time.Millisecond
+
+func startMemory(why string) (*Instance, error) {
+	m := miniredis.NewMiniRedis()
+	if err := m.StartAddr("127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("start in-memory redis: %w", err)
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		passTime(m, stop)
+		m.Close()
+	}()
+	return &Instance{
+		Network: "tcp", Addr: m.Addr(), URL: "redis://" + m.Addr() + "/0",
+		Kind: KindMemory, Durable: false,
+		Note: "Tasks live in memory only and are gone when this process ends (" + why + ").",
+		done: done,
+		end: func() error {
+			close(stop)
+			<-done
+			return nil
+		},
+	}, nil
+}
+
+func passTime(m *miniredis.Miniredis, stop <-chan struct{}) {
+	tick := time.NewTicker(ttlTick)
+	defer tick.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			now := time.Now()
+			m.FastForward(now.Sub(last))
+			last = now
+		}
+	}
+}

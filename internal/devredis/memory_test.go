@@ -1,0 +1,52 @@
+package devredis_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/devredis"
+)
+
+// It changes PATH, so it cannot run beside others.
+func TestWithoutRedisServerItIsInMemoryAndSaysSo(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	inst := start(t, t.TempDir())
+	require.Equal(t, devredis.KindMemory, inst.Kind)
+	require.False(t, inst.Durable)
+	require.Contains(t, inst.Note, "in memory only")
+	require.Contains(t, inst.Note, "apt-get install redis-server")
+	require.NoError(t, client(t, inst).Ping(t.Context()).Err())
+}
+
+func TestEphemeralNeedsNoFolderAndExpiresKeys(t *testing.T) {
+	t.Parallel()
+	inst := ephemeral(t)
+	require.Contains(t, inst.Note, "in memory only")
+	rdb := client(t, inst)
+	require.NoError(t, rdb.Set(t.Context(), "k", "v", 300*time.Millisecond).Err())
+	require.NoError(t, rdb.Set(t.Context(), "long", "v", time.Hour).Err())
+	require.Eventually(t, func() bool { return rdb.Exists(t.Context(), "k").Val() == 0 }, 5*time.Second, 20*time.Millisecond)
+	require.EqualValues(t, 1, rdb.Exists(t.Context(), "long").Val())
+	require.NoError(t, inst.Close())
+	<-inst.Done()
+}
+
+func TestWrongSettingsAreNamed(t *testing.T) {
+	t.Parallel()
+	_, err := devredis.Start(t.Context(), devredis.Config{})
+	for _, field := range []string{"Dir", "StartTimeout", "StopTimeout"} {
+		require.ErrorContains(t, err, field)
+	}
+}
+
+func ephemeral(t *testing.T) *devredis.Instance {
+	t.Helper()
+	cfg := devredis.DefaultConfig()
+	cfg.Ephemeral = true
+	inst, err := devredis.Start(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = inst.Close() })
+	return inst
+}

@@ -1,0 +1,180 @@
+package devredis_test
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/devredis"
+)
+
+func TestStateSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	first := start(t, dir)
+	require.True(t, first.Durable)
+	require.Equal(t, devredis.KindServer, first.Kind)
+	require.Contains(t, first.Note, dir)
+	require.NoError(t, client(t, first).Set(t.Context(), "k", "v", 0).Err())
+	require.NoError(t, first.Close())
+	require.NoError(t, first.Close(), "closing twice")
+	<-first.Done()
+
+	second := start(t, dir)
+	require.Equal(t, "v", client(t, second).Get(t.Context(), "k").Val())
+	require.FileExists(t, filepath.Join(dir, "redis.log"))
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+}
+
+func TestServerIsSafeForTheQueue(t *testing.T) {
+	t.Parallel()
+	rdb := client(t, start(t, t.TempDir()))
+	for name, want := range map[string]string{
+		"appendonly": "yes", "appendfsync": "everysec", "maxmemory-policy": "noeviction", "port": "0", "unixsocketperm": "700",
+	} {
+		got, err := rdb.ConfigGet(t.Context(), name).Result()
+		require.NoError(t, err)
+		require.Equal(t, want, got[name], name)
+	}
+}
+
+func TestSecondStartOnTheFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := start(t, dir)
+	cfg := devredis.DefaultConfig()
+	cfg.Dir = dir
+	_, err := devredis.Start(t.Context(), cfg)
+	require.ErrorIs(t, err, devredis.ErrInUse)
+	var inUse *devredis.InUseError
+	require.ErrorAs(t, err, &inUse)
+	require.Equal(t, devredis.InUseError{Dir: dir, Pid: os.Getpid()}, *inUse)
+	require.ErrorContains(t, err, dir)
+	require.ErrorContains(t, err, strconv.Itoa(os.Getpid()))
+	require.NoError(t, client(t, first).Ping(t.Context()).Err(), "the first one is unharmed")
+}
+
+func TestKilledOwnerTakesItsRedisAlongAndLeavesTheData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	owner := exec.Command(os.Args[0], "-test.run=^$")
+	owner.Env = append(os.Environ(), holdEnv+"="+dir)
+	owner.Stderr = os.Stderr
+	out, err := owner.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, owner.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	opts, err := redis.ParseURL(strings.TrimSpace(line))
+	require.NoError(t, err)
+	rdb := redis.NewClient(opts)
+	defer rdb.Close()
+	require.NoError(t, rdb.Set(t.Context(), "k", "v", 0).Err())
+
+	require.NoError(t, owner.Process.Kill())
+	require.Error(t, owner.Wait())
+	again := start(t, dir) // at once: it waits for the orphan, which holds the lock, to sync and end
+	require.Equal(t, "v", client(t, again).Get(t.Context(), "k").Val())
+}
+
+func TestStaleSocketIsReplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "redis.sock"), Net: "unix"})
+	require.NoError(t, err)
+	ln.SetUnlinkOnClose(false)
+	require.NoError(t, ln.Close())
+	require.FileExists(t, filepath.Join(dir, "redis.sock"))
+	require.NoError(t, client(t, start(t, dir)).Ping(t.Context()).Err())
+}
+
+func TestLongFolderGetsAShortSocketThatIsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long ", 25))
+	inst := start(t, dir)
+	require.Less(t, len(inst.Addr), 100)
+	require.NoError(t, client(t, inst).Ping(t.Context()).Err())
+	require.NoError(t, inst.Close())
+	require.NoFileExists(t, inst.Addr)
+	require.NoDirExists(t, filepath.Dir(inst.Addr))
+}
+
+func TestFolderWithSpacesAndSignsIsReachableByURL(t *testing.T) {
+	t.Parallel()
+	inst := start(t, filepath.Join(t.TempDir(), "a b%?#é"))
+	require.NoError(t, client(t, inst).Ping(t.Context()).Err())
+}
+
+func TestDoneFiresWhenRedisDiesByItself(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	inst := start(t, dir)
+	rdb := client(t, inst)
+	require.NoError(t, syscall.Kill(serverPid(t, rdb), syscall.SIGKILL))
+	select {
+	case <-inst.Done():
+	case <-time.After(5 * time.Second):
+		require.Fail(t, "Done did not fire")
+	}
+	require.NoError(t, inst.Close())
+	start(t, dir)
+}
+
+func TestStartFailureQuotesTheLogAndFreesTheFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "appendonlydir"), []byte("not a folder"), 0o600))
+	cfg := devredis.DefaultConfig()
+	cfg.Dir = dir
+	_, err := devredis.Start(t.Context(), cfg)
+	require.ErrorContains(t, err, "ended while starting")
+	require.ErrorContains(t, err, "appendonlydir")
+	require.NoError(t, os.Remove(filepath.Join(dir, "appendonlydir")))
+	start(t, dir)
+}
+
+func start(t *testing.T, dir string) *devredis.Instance {
+	t.Helper()
+	cfg := devredis.DefaultConfig()
+	cfg.Dir = dir
+	inst, err := devredis.Start(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = inst.Close() })
+	return inst
+}
+
+// client goes by the URL, as other processes do.
+func client(t *testing.T, inst *devredis.Instance) *redis.Client {
+	t.Helper()
+	opts, err := redis.ParseURL(inst.URL)
+	require.NoError(t, err)
+	require.Equal(t, inst.Network, opts.Network)
+	require.Equal(t, inst.Addr, opts.Addr)
+	rdb := redis.NewClient(opts)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+func serverPid(t *testing.T, rdb *redis.Client) int {
+	t.Helper()
+	info, err := rdb.Info(t.Context(), "server").Result()
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(info, "process_id:")
+	require.True(t, found)
+	text, _, _ := strings.Cut(rest, "\r")
+	pid, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return pid
+}

@@ -1,0 +1,108 @@
+package redistest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/redistest"
+)
+
+func TestEachDBIsEmptyAndOnesOwn(t *testing.T) {
+	t.Parallel()
+	a, b := redistest.DB(t), redistest.DB(t)
+	require.NoError(t, a.Set(t.Context(), "k", "a", 0).Err())
+	require.ErrorIs(t, b.Get(t.Context(), "k").Err(), redis.Nil)
+	require.Equal(t, redistest.Addr(t), a.Options().Addr)
+	require.NotEqual(t, redistest.Prefix(t), redistest.Prefix(t))
+}
+
+func TestURLOfAClientOpensTheSameDatabase(t *testing.T) {
+	t.Parallel()
+	a := redistest.DB(t)
+	require.NoError(t, a.Set(t.Context(), "k", "v", 0).Err())
+	opts, err := redis.ParseURL(redistest.URL(a))
+	require.NoError(t, err)
+	b := redis.NewClient(opts)
+	defer b.Close()
+	require.Equal(t, "v", b.Get(t.Context(), "k").Val())
+}
+
+func TestServerWithAOFKeepsDataOverKillAtTheSameAddress(t *testing.T) {
+	t.Parallel()
+	s := redistest.NewServer(t, redistest.AOF("always"))
+	rdb := s.Client()
+	require.NoError(t, rdb.Set(t.Context(), "k", "v", 0).Err())
+	addr, pid := s.Addr(), s.Pid()
+	s.Kill()
+	s.Start()
+	require.Equal(t, addr, s.Addr())
+	require.NotEqual(t, pid, s.Pid())
+	require.Equal(t, "v", rdb.Get(t.Context(), "k").Val())
+	s.Stop()
+	s.Start()
+	require.Equal(t, "v", rdb.Get(t.Context(), "k").Val())
+}
+
+func TestServerWithoutAOFForgets(t *testing.T) {
+	t.Parallel()
+	s := redistest.NewServer(t)
+	rdb := s.Client()
+	require.NoError(t, rdb.Set(t.Context(), "k", "v", 0).Err())
+	s.Stop()
+	s.Start()
+	require.ErrorIs(t, rdb.Get(t.Context(), "k").Err(), redis.Nil)
+}
+
+func TestFrozenServerAnswersNothingUntilThawed(t *testing.T) {
+	t.Parallel()
+	s := redistest.NewServer(t)
+	rdb := impatient(t, s.Addr())
+	require.NoError(t, rdb.Ping(t.Context()).Err())
+	s.Freeze()
+	require.Error(t, rdb.Ping(t.Context()).Err())
+	s.Thaw()
+	require.Eventually(t, func() bool { return rdb.Ping(t.Context()).Err() == nil }, 5*time.Second, 5*time.Millisecond)
+}
+
+func TestFrozenServerIsEndedWithTheTest(t *testing.T) {
+	t.Parallel()
+	s := redistest.NewServer(t)
+	s.Freeze()
+}
+
+func TestPasswordIsAskedForAndInTheURL(t *testing.T) {
+	t.Parallel()
+	s := redistest.NewServer(t, redistest.Password(`p@ss/w?rd#%`))
+	require.NoError(t, s.Client().Ping(t.Context()).Err())
+	opts, err := redis.ParseURL(s.URL())
+	require.NoError(t, err)
+	rdb := redis.NewClient(opts)
+	defer rdb.Close()
+	require.NoError(t, rdb.Ping(t.Context()).Err())
+	bare := impatient(t, s.Addr())
+	require.ErrorContains(t, bare.Ping(t.Context()).Err(), "NOAUTH")
+}
+
+// impatient is a client that never tries again and waits 200 ms for an answer.
+func impatient(t *testing.T, addr string) *redis.Client { return impatientOn(t, addr, 0) }
+
+func impatientOn(t *testing.T, addr string, db int) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{
+		Addr: addr, DB: db, MaxRetries: -1, ReadTimeout: 200 * time.Millisecond,
+		DialTimeout: time.Second, DialerRetries: 1,
+	})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
