@@ -1,0 +1,29 @@
+# All commands of Reprise in an image with nothing else.
+#
+#   docker build -t reprise .                                       builds from source
+#   make image-root && docker build --target prebuilt -t reprise .  packs binaries built outside; needs no base image
+
+FROM scratch AS base
+ENV PATH=/usr/local/bin \
+    REPRISE_STORE_URL=sqlite:/data/reprise.db \
+    REPRISE_LOG_FORMAT=json
+WORKDIR /data
+VOLUME /data
+# 8080 is the admin listener (web UI, metrics, health). It stays on loopback unless admin.addr and admin.password are set.
+EXPOSE 8080
+CMD ["worker", "run"]
+
+FROM base AS prebuilt
+COPY --chown=65532:65532 bin/image/ /
+USER 65532:65532
+
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN make image-root DEST=/image
+
+FROM base
+COPY --from=build --chown=65532:65532 /image/ /
+USER 65532:65532
