@@ -1,0 +1,208 @@
+package audd_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/audd"
+)
+
+// drain reads until the client hangs up.
+func drain(_ int, c net.Conn) { _, _ = io.Copy(io.Discard, c) }
+
+// readRequest reads one whole request off the connection.
+func readRequest(c net.Conn) (*bufio.Reader, error) {
+	return readNext(bufio.NewReader(c))
+}
+
+func readNext(r *bufio.Reader) (*bufio.Reader, error) {
+	req, err := http.ReadRequest(r)
+	if err != nil {
+		return r, fmt.Errorf("read the head: %w", err)
+	}
+	if _, err := io.Copy(io.Discard, req.Body); err != nil {
+		return r, fmt.Errorf("read the body: %w", err)
+	}
+	return r, nil
+}
+
+// afterRequest handles a connection once a whole request was read.
+func afterRequest(handle func(c net.Conn)) func(int, net.Conn) {
+	return func(_ int, c net.Conn) {
+		if _, err := readRequest(c); err == nil {
+			handle(c)
+		}
+	}
+}
+
+func write(text string) func(net.Conn) {
+	return func(c net.Conn) { _, _ = io.WriteString(c, text) }
+}
+
+func TestFailuresBeforeTheBodyAreUnsentAndTheHookDoesNotRun(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	refused := closed.Addr().String()
+
+	tlsServer := httptest.NewTLSServer(answer(200, noMatch))
+	tlsServer.Config.ErrorLog = nil
+	t.Cleanup(tlsServer.Close)
+	inHandshake := plain(t, func(_ int, c net.Conn) { reset(c) })
+	silent := plain(t, drain)
+	noTunnel := plain(t, func(_ int, c net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+			write("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")(c)
+		}
+	})
+
+	noDNS := &http.Transport{DialContext: (&net.Dialer{Resolver: &net.Resolver{
+		PreferGo: true,
+		Dial: func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("no name server")
+		},
+	}}).DialContext}
+	for name, c := range map[string]struct {
+		url       string
+		transport http.RoundTripper
+		timeout   time.Duration
+	}{
+		"name not found":        {"http://api.audd.test", noDNS, time.Minute},
+		"dial refused":          {"http://" + refused, nil, time.Minute},
+		"certificate unknown":   {tlsServer.URL, nil, time.Minute},
+		"reset in TLS":          {"https://" + inHandshake.Addr().String(), nil, time.Minute},
+		"TLS never answers":     {"https://" + silent.Addr().String(), nil, 100 * time.Millisecond},
+		"plain HTTP behind TLS": {"https://" + noTunnel.Addr().String(), nil, time.Minute},
+		"proxy refused":         {"http://api.audd.test", &http.Transport{Proxy: proxyTo("http://" + refused)}, time.Minute},
+		"proxy denies":          {"https://api.audd.test", &http.Transport{Proxy: proxyTo(noTunnel.URL)}, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			change := []func(*audd.Config){withTimeout(c.timeout)}
+			if c.transport != nil {
+				change = append(change, withTransport(c.transport))
+			}
+			var hooks atomic.Int64
+			_, err := newClient(t, c.url, change...).Upload(t.Context(), audd.UploadRequest{
+				Audio:      audio(make([]byte, 1<<20)),
+				BeforeBody: func(context.Context) error { hooks.Add(1); return nil },
+			})
+			e := failed(t, err)
+			require.Equal(t, audd.KindTransport, e.Kind, "%v", err)
+			require.Equal(t, audd.PhaseUnsent, e.Phase, "%v", err)
+			require.Zero(t, hooks.Load())
+			require.Positive(t, e.Latency)
+		})
+	}
+}
+
+func TestFailuresAfterTheFirstBodyByteAreSent(t *testing.T) {
+	t.Parallel()
+	const cutJSON = `{"status":"success","result":{"artist":"A`
+	for name, c := range map[string]struct {
+		handle func(int, net.Conn)
+		kind   audd.Kind
+	}{
+		"reset within the body": {func(_ int, c net.Conn) {
+			_, _ = io.CopyN(io.Discard, c, 64<<10)
+			reset(c)
+		}, audd.KindTransport},
+		"reset after the body":      {afterRequest(reset), audd.KindTransport},
+		"hang-up after the body":    {afterRequest(func(net.Conn) {}), audd.KindTransport},
+		"no answer in time":         {afterRequest(func(c net.Conn) { drain(0, c) }), audd.KindTransport},
+		"answer cut in its head":    {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Le")), audd.KindTransport},
+		"answer is not HTTP":        {afterRequest(write("220 mail ready\r\n")), audd.KindTransport},
+		"body cut by length":        {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + cutJSON)), audd.KindBody},
+		"body cut in chunks":        {afterRequest(write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n29\r\n" + cutJSON + "\r\n")), audd.KindBody},
+		"body cut without length":   {afterRequest(write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + cutJSON)), audd.KindBody},
+		"body stops until deadline": {afterRequest(func(c net.Conn) { write("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + cutJSON)(c); drain(0, c) }), audd.KindBody},
+		"gzip cut":                  {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03ab")), audd.KindBody},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			raw := plain(t, c.handle)
+			var hooks atomic.Int64
+			client := newClient(t, raw.URL, withTimeout(2*time.Second))
+			_, err := client.Upload(t.Context(), audd.UploadRequest{
+				Audio:      audio(make([]byte, 8<<20)),
+				BeforeBody: func(context.Context) error { hooks.Add(1); return nil },
+			})
+			e := failed(t, err)
+			require.Equal(t, c.kind, e.Kind, "%v", err)
+			require.Equal(t, audd.PhaseSent, e.Phase, "%v", err)
+			require.EqualValues(t, 1, hooks.Load())
+			require.EqualValues(t, 1, raw.accepted.Load(), "one connection, one request")
+			require.False(t, e.JSON)
+		})
+	}
+}
+
+// A reset right at accept may come before or after the first bytes left. What
+// may not be is "unsent" for bytes the server has read.
+func TestResetAtAcceptIsNeverUnsentWhenTheServerReadSomething(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		var read atomic.Int64
+		raw := plain(t, func(_ int, c net.Conn) {
+			var one [1]byte
+			_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+			n, _ := c.Read(one[:])
+			read.Add(int64(n))
+			reset(c)
+		})
+		_, err := newClient(t, raw.URL).Recognize(t.Context(), audd.RecognizeRequest{Audio: audio(make([]byte, 1<<20))})
+		e := failed(t, err)
+		if e.Phase == audd.PhaseUnsent {
+			require.Zero(t, read.Load())
+		}
+		require.NotEqual(t, audd.PhaseAnswered, e.Phase)
+		require.EqualValues(t, 1, raw.accepted.Load())
+	}
+}
+
+// A server that refuses a body early answers, stops reading and hangs up,
+// which resets the connection while the client still writes.
+func TestAnEarly413IsAnAnswerEvenIfTheConnectionBreaksWhileSending(t *testing.T) {
+	t.Parallel()
+	cert := httptest.NewUnstartedServer(nil)
+	cert.StartTLS()
+	t.Cleanup(cert.Close)
+	tlsConfig := &tls.Config{Certificates: cert.TLS.Certificates} //nolint:gosec // a test server
+	refuse := func(_ int, c net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			return
+		}
+		write("HTTP/1.1 413 Content Too Large\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: 6\r\n\r\n<html>")(c)
+	}
+	for name, raw := range map[string]*rawServer{
+		"plain": plain(t, refuse),
+		"TLS":   rawListen(t, func(l net.Listener) net.Listener { return tls.NewListener(l, tlsConfig) }, refuse),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t, raw.URL, func(cfg *audd.Config) { cfg.HTTPClient = cert.Client() })
+			const calls = 30
+			for range calls {
+				_, err := c.Recognize(t.Context(), audd.RecognizeRequest{Audio: audio(make([]byte, 4<<20))})
+				e := failed(t, err)
+				require.Equal(t, audd.KindHTTP, e.Kind, "%v", err)
+				require.Equal(t, 413, e.HTTPStatus)
+				require.Equal(t, audd.PhaseAnswered, e.Phase)
+			}
+			require.EqualValues(t, calls, raw.accepted.Load())
+		})
+	}
+}
