@@ -14,6 +14,9 @@ import (
 // probeTimeout bounds one readiness probe on loopback or a unix socket.
 const probeTimeout = 2 * time.Second
 
+// errOther cannot heal: the address is taken.
+var errOther = errors.New("another redis-server answers at this address")
+
 // Ping asks whether a Redis answers PING at the address. A server that wants a
 // password counts as answering, one that still loads its data does not. It
 // speaks the protocol itself: go-redis logs every failed dial.
@@ -75,7 +78,7 @@ func checkPid(conn net.Conn, in *bufio.Reader, pid int) error {
 			continue
 		}
 		if value != strconv.Itoa(pid) {
-			return errors.New("another redis-server answers at this address")
+			return errOther
 		}
 		return nil
 	}

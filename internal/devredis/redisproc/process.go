@@ -116,15 +116,16 @@ func (p *Process) Stop(grace time.Duration) error {
 }
 
 // WaitReady returns when the child answers PING (data loaded), or with an
-// error that quotes the log when it ended first or ctx is done. The child is
-// not stopped by an error.
+// error that quotes the log when it ended first or ctx is done. It fails at
+// once when another server answers at the address. The child is not stopped by
+// an error.
 func (p *Process) WaitReady(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	var last error
 	for {
-		if last = probe(ctx, p.cfg.Network, p.cfg.Addr, p.Pid()); last == nil {
-			return nil
+		last := probe(ctx, p.cfg.Network, p.cfg.Addr, p.Pid())
+		if last == nil || errors.Is(last, errOther) {
+			return last
 		}
 		select {
 		case <-p.done:
