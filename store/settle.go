@@ -20,6 +20,12 @@ UPDATE task SET generation = ?, finished = FALSE, final = FALSE, finished_at = N
 WHERE key = ? AND (generation < ? OR
       (generation = ? AND NOT finished AND (attempted_at IS NULL OR attempted_at < ?)))`
 
+// raiseTaskQuery opens a newer generation without a decision in it.
+const raiseTaskQuery = `
+UPDATE task SET generation = ?, finished = FALSE, final = FALSE, finished_at = NULL,
+       verdict = '', outcome = '', reason = '', attempted_at = NULL, updated_at = ?
+WHERE key = ? AND generation < ?`
+
 const finishTaskQuery = `
 UPDATE task SET generation = ?, finished = TRUE, final = ?, finished_at = ?,
        verdict = ?, outcome = ?, reason = ?, attempted_at = ?, updated_at = ?
@@ -91,6 +97,10 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, st *Settlement) error {
 		return s.finish(ctx, tx, st)
 	}
 	if st.Verdict == "" {
+		_, err := tx.ExecContext(ctx, s.dialect.rebind(raiseTaskQuery), st.Generation, at, st.Key, st.Generation)
+		if err != nil {
+			return fmt.Errorf("raise the task's generation: %w", err)
+		}
 		return nil
 	}
 	if _, err := tx.StmtContext(ctx, s.stmts.touchTask).ExecContext(ctx,

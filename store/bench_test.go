@@ -1,0 +1,61 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/tasks"
+)
+
+// BenchmarkSettle shows what group commit gives: each settle is durable before
+// it returns.
+func BenchmarkSettle(b *testing.B) {
+	for _, parallelism := range []int{0, 8, 32} { // times GOMAXPROCS; 0 = one caller
+		b.Run(fmt.Sprintf("parallelism=%d", parallelism), func(b *testing.B) {
+			s := fresh(b)
+			var n atomic.Int64
+			settle := func() {
+				i := int(n.Add(1))
+				id := fmt.Sprintf("a%d", i)
+				require.NoError(b, s.Settle(context.Background(), attempt("k"+id, 0, id, tasks.Done, tasks.Match, i)))
+			}
+			if parallelism == 0 {
+				for b.Loop() {
+					settle()
+				}
+			} else {
+				b.SetParallelism(parallelism)
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						settle()
+					}
+				})
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "settles/s")
+		})
+	}
+}
+
+// BenchmarkStanding is the point read of every delivery: under 100 µs.
+func BenchmarkStanding(b *testing.B) {
+	s := fresh(b)
+	const rows = 2000
+	for i := range rows {
+		id := fmt.Sprintf("a%d", i)
+		require.NoError(b, s.Settle(context.Background(), attempt("k"+id, 0, id, tasks.Done, tasks.Match, i)))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for name, ctx := range map[string]context.Context{"plain": context.Background(), "cancellable": ctx} {
+		b.Run(name, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				_, err := s.Standing(ctx, fmt.Sprintf("ka%d", i%rows))
+				require.NoError(b, err)
+			}
+		})
+	}
+}

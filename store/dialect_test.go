@@ -1,0 +1,25 @@
+package store
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPlaceholdersAreNumberedForDatabasesThatNeedIt(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "a = ? AND b = ?", dialect{}.rebind("a = ? AND b = ?"))
+	require.Equal(t, "a = $1 AND b = $2", dialect{numbered: true}.rebind("a = ? AND b = ?"))
+}
+
+// The schema keeps to what PostgreSQL takes too.
+func TestMigrationsArePortable(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("migrations/00001_init.sql")
+	require.NoError(t, err)
+	for _, word := range []string{"AUTOINCREMENT", "BLOB", "DATETIME", "INTEGER", "WITHOUT ROWID", "STRICT", "REAL"} {
+		require.NotRegexp(t, regexp.MustCompile(`(?i)\b`+word+`\b`), string(raw))
+	}
+}

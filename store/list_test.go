@@ -1,0 +1,105 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/store"
+	"reprise/tasks"
+)
+
+func TestUnitsAreSummedBySourceAndPathWithinAPeriod(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), fresh(t)
+	second := attempt("k2", 0, "b", tasks.Retry, tasks.Ambiguous, 10)
+	second.Call.Source, second.Call.Units = "backup", 4
+	long := attempt("k3", 0, "c", tasks.Done, tasks.Match, 20)
+	long.Path, long.Call.Path, long.Call.Units = tasks.Enterprise, tasks.Enterprise, 300
+	settleAll(t, s, attempt("k1", 0, "a", tasks.Done, tasks.Match, 0), second, long, attempt("k4", 0, "d", tasks.Done, tasks.Match, 30),
+		attempt("k5", 0, "e", tasks.Done, tasks.Match, 40))
+	sums, err := s.Units(ctx, start, start.Add(40*time.Millisecond))
+	require.NoError(t, err)
+	require.Equal(t, []store.UnitSum{
+		{Source: "backup", Path: tasks.Recognize, Units: 4, Calls: 1},
+		{Source: "main", Path: tasks.Enterprise, Units: 300, Calls: 1},
+		{Source: "main", Path: tasks.Recognize, Units: 2, Calls: 2},
+	}, sums, "the end of the period is not part of it")
+	sums, err = s.Units(ctx, start.Add(time.Hour), time.Time{})
+	require.NoError(t, err)
+	require.Empty(t, sums)
+}
+
+func TestCallsAreFiltered(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), fresh(t)
+	billed := attempt("k", 0, "b", tasks.Retry, tasks.Ambiguous, 10)
+	billed.Call.PossiblyBilled, billed.Call.Source = true, "backup"
+	settleAll(t, s, attempt("k", 0, "a", tasks.Retry, tasks.Unavailable, 0), billed, attempt("k2", 0, "c", tasks.Done, tasks.Match, 20))
+	for name, row := range map[string]struct {
+		filter store.CallFilter
+		want   []string
+	}{
+		"all, oldest first": {store.CallFilter{}, []string{"a", "b", "c"}},
+		"by key":            {store.CallFilter{Key: "k"}, []string{"a", "b"}},
+		"by attempt":        {store.CallFilter{AttemptID: "c"}, []string{"c"}},
+		"by source":         {store.CallFilter{Source: "backup"}, []string{"b"}},
+		"by queue":          {store.CallFilter{Queue: "recognize.other"}, nil},
+		"by path":           {store.CallFilter{Path: tasks.Upload}, nil},
+		"by outcome":        {store.CallFilter{Outcome: tasks.Match}, []string{"c"}},
+		"possibly billed":   {store.CallFilter{PossiblyBilled: true}, []string{"b"}},
+		"by period":         {store.CallFilter{Since: start.Add(time.Millisecond), Until: start.Add(20 * time.Millisecond)}, []string{"b"}},
+		"the first":         {store.CallFilter{Limit: 1}, []string{"a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := s.Calls(ctx, row.filter)
+			require.NoError(t, err)
+			var ids []string
+			for _, c := range found {
+				ids = append(ids, c.AttemptID)
+			}
+			require.Equal(t, row.want, ids)
+		})
+	}
+}
+
+func TestTasksAreFiltered(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), fresh(t)
+	tomb := attempt("tomb", 0, "b", tasks.Archive, tasks.InvalidAudio, 10)
+	tomb.Final, tomb.Reason, tomb.Call.Source = true, "invalid_audio: 100%_Broken", "backup"
+	settleAll(t, s, attempt("done", 0, "a", tasks.Done, tasks.Match, 0), tomb,
+		attempt("wait", 0, "c", tasks.Retry, tasks.Unavailable, 20), attempt("stop", 0, "d", tasks.Archive, tasks.Quota, 30))
+	yes, no := true, false
+	for name, row := range map[string]struct {
+		filter store.TaskFilter
+		want   []string
+	}{
+		"all, the longest unchanged first": {store.TaskFilter{}, []string{"done", "tomb", "wait", "stop"}},
+		"by verdict":                       {store.TaskFilter{Verdict: tasks.Archive}, []string{"tomb", "stop"}},
+		"by outcome":                       {store.TaskFilter{Outcome: tasks.Quota}, []string{"stop"}},
+		"by path":                          {store.TaskFilter{Path: tasks.Upload}, nil},
+		"by queue":                         {store.TaskFilter{Queue: "recognize"}, []string{"done", "tomb", "wait", "stop"}},
+		"by source":                        {store.TaskFilter{Source: "backup"}, []string{"tomb"}},
+		"by text, any case":                {store.TaskFilter{Text: "BROKEN"}, []string{"tomb"}},
+		"wildcards are only characters":    {store.TaskFilter{Text: "0%_b"}, []string{"tomb"}},
+		"by key":                           {store.TaskFilter{Text: "wai"}, []string{"wait"}},
+		"finished":                         {store.TaskFilter{Finished: &yes}, []string{"done", "tomb", "stop"}},
+		"unfinished":                       {store.TaskFilter{Finished: &no}, []string{"wait"}},
+		"replayable":                       {store.TaskFilter{Replayable: true}, []string{"stop"}},
+		"by age":                           {store.TaskFilter{Until: start.Add(20 * time.Millisecond)}, []string{"done", "tomb"}},
+		"the next page":                    {store.TaskFilter{AfterAt: start.Add(10 * time.Millisecond), AfterKey: "tomb", Limit: 1}, []string{"wait"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := s.Tasks(ctx, row.filter)
+			require.NoError(t, err)
+			var keys []string
+			for _, task := range found {
+				keys = append(keys, task.Key)
+			}
+			require.Equal(t, row.want, keys)
+		})
+	}
+}

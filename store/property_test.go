@@ -1,0 +1,163 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// state is all a store says about a key, without when it was first seen.
+type state struct {
+	Standing store.Standing
+	Calls    []store.Call
+	History  []store.Result
+}
+
+func stateOf(t testing.TB, s *store.Store, key string) state {
+	t.Helper()
+	history, err := s.History(context.Background(), key)
+	require.NoError(t, err)
+	st := state{Standing: standing(t, s, key), Calls: calls(t, s, key), History: history}
+	st.Standing.CreatedAt = time.Time{}
+	return st
+}
+
+var finishes = []tasks.Verdict{tasks.Done, tasks.Archive, tasks.Hold}
+
+// anySettlement draws one of a few attempts of a few generations, so that
+// repeats, contradictions and late reports are common.
+func anySettlement(t *rapid.T, key string, n int) store.Settlement {
+	verdict := rapid.SampledFrom(append([]tasks.Verdict{""}, tasks.Verdicts...)).Draw(t, "verdict")
+	outcome := rapid.SampledFrom([]tasks.Outcome{tasks.Match, tasks.Crash, tasks.Ambiguous, tasks.Unavailable}).Draw(t, "outcome")
+	generation := rapid.Int64Range(0, 2).Draw(t, "generation")
+	id := fmt.Sprintf("%s-%d-%d", key, generation, rapid.IntRange(0, 2).Draw(t, "attempt"))
+	st := attempt(key, generation, id, verdict, outcome, n)
+	if rapid.IntRange(0, 4).Draw(t, "call") == 0 {
+		st.Call = nil
+	}
+	return st
+}
+
+// Whatever was settled, settling any of it again, in any order, changes nothing.
+func TestSettlingAgainChangesNothing(t *testing.T) {
+	t.Parallel()
+	s, run := fresh(t), 0
+	rapid.Check(t, func(rt *rapid.T) {
+		run++
+		key := fmt.Sprintf("k%d", run)
+		var settled []store.Settlement
+		for n := range rapid.IntRange(1, 8).Draw(rt, "settlements") {
+			settled = append(settled, anySettlement(rt, key, rapid.IntRange(0, n+1).Draw(rt, "at")))
+		}
+		settleAll(t, s, settled...)
+		before := stateOf(t, s, key)
+		again := rapid.SliceOfN(rapid.SampledFrom(settled), 1, 12).Draw(rt, "again")
+		require.NoError(t, s.Settle(context.Background(), again...))
+		if diff := cmp.Diff(before, stateOf(t, s, key)); diff != "" {
+			rt.Fatalf("settling again changed the store: %s", diff)
+		}
+	})
+}
+
+// When attempts do not contradict each other (one verdict per generation, and
+// presumptions only about the attempt that gave it), the order of arrival does
+// not matter.
+func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	s, run := fresh(t), 0
+	rapid.Check(t, func(rt *rapid.T) {
+		run++
+		n := 0
+		var plan []store.Settlement // under key "?"
+		add := func(generation int64, id string, v tasks.Verdict, o tasks.Outcome) {
+			n++
+			plan = append(plan, attempt("?", generation, id, v, o, n))
+		}
+		for generation := range rapid.Int64Range(1, 3).Draw(rt, "generations") {
+			for i := range rapid.IntRange(0, 3).Draw(rt, "failures") {
+				add(generation, fmt.Sprintf("%d-%d", generation, i), tasks.Retry, tasks.Unavailable)
+			}
+			winner := fmt.Sprintf("%d-w", generation)
+			switch rapid.IntRange(0, 2).Draw(rt, "presumed") {
+			case 1:
+				add(generation, winner, rapid.SampledFrom([]tasks.Verdict{tasks.Retry, tasks.Archive}).Draw(rt, "crash"), tasks.Crash)
+			case 2:
+				add(generation, winner, "", tasks.Crash)
+			}
+			if rapid.Bool().Draw(rt, "finished") {
+				add(generation, winner, tasks.Done, tasks.Match)
+			}
+		}
+		if len(plan) == 0 {
+			return
+		}
+		arrive := func(key string, order []store.Settlement) state {
+			for _, st := range order {
+				call := *st.Call
+				call.AttemptID, call.Key = key+call.AttemptID, key
+				st.Key, st.Call = key, &call
+				require.NoError(t, s.Settle(context.Background(), st))
+			}
+			got := stateOf(t, s, key)
+			for i := range got.Calls {
+				got.Calls[i].Key, got.Calls[i].AttemptID = "", got.Calls[i].AttemptID[len(key):]
+			}
+			for i := range got.History {
+				got.History[i].Key, got.History[i].AttemptID = "", got.History[i].AttemptID[len(key):]
+			}
+			return got
+		}
+		one := arrive(fmt.Sprintf("k%d-one", run), plan)
+		other := arrive(fmt.Sprintf("k%d-other", run), rapid.Permutation(plan).Draw(rt, "order"))
+		if diff := cmp.Diff(one, other); diff != "" {
+			rt.Fatalf("another order gave another state: %s", diff)
+		}
+	})
+}
+
+// Two handles on one file (two workers), 32 goroutines, contradicting verdicts:
+// every call is kept, each key has exactly one verdict, and no caller sees an
+// error.
+func TestTwoStoresOnOneFileAgree(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "reprise.db")
+	stores := []*store.Store{open(t, file), open(t, file)}
+	const goroutines, keys = 32, 40
+	errs := make(chan error)
+	for g := range goroutines {
+		go func() {
+			for k := range keys {
+				id := fmt.Sprintf("g%d-k%d", g, k)
+				st := attempt(fmt.Sprintf("k%d", k), 0, id, finishes[g%len(finishes)], tasks.Match, g)
+				st.Result = []byte(fmt.Sprintf(`{"by":%q}`, id))
+				if err := stores[g%2].Settle(context.Background(), st); err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range goroutines {
+		require.NoError(t, <-errs)
+	}
+	for k := range keys {
+		key := fmt.Sprintf("k%d", k)
+		one, other := stateOf(t, stores[0], key), stateOf(t, stores[1], key)
+		require.Equal(t, one, other)
+		require.Len(t, one.Calls, goroutines)
+		require.Len(t, one.History, 1)
+		require.Equal(t, one.History[0].Verdict, one.Standing.Verdict)
+		require.Equal(t, one.History[0].Reason, one.Standing.Reason)
+		require.JSONEq(t, fmt.Sprintf(`{"by":%q}`, one.History[0].AttemptID), string(one.Standing.Result))
+	}
+}

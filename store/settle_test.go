@@ -1,0 +1,216 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// settleAll settles one after another.
+func settleAll(t testing.TB, s *store.Store, settlements ...store.Settlement) {
+	t.Helper()
+	for _, st := range settlements {
+		require.NoError(t, s.Settle(context.Background(), st))
+	}
+}
+
+func TestFinishedSettlementIsStoredWhole(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	price, cost := 0.0035, 0.007
+	st := attempt("k", 0, "a", tasks.Done, tasks.Match, 5)
+	st.Result = json.RawMessage("{ \"title\" : \"<a&b>\" }")
+	st.Payload = []byte{0, 0xff, 1}
+	st.Call.Code, st.Call.HTTPStatus, st.Call.RequestID, st.Call.Reason = 51, 200, "req-1", "match: fine"
+	st.Call.Price, st.Call.Cost, st.Call.PossiblyBilled = &price, &cost, true
+	settleAll(t, s, st)
+
+	require.Equal(t, store.Standing{
+		Known: true, Finished: true, Verdict: tasks.Done, Outcome: tasks.Match, Reason: "match of a",
+		Result: st.Result, Path: tasks.Recognize, Queue: "recognize", CreatedAt: st.At, FinishedAt: st.At,
+	}, standing(t, s, "k"))
+	require.Equal(t, []store.Call{*st.Call}, calls(t, s, "k"))
+	payload, err := s.Payload(context.Background(), "k")
+	require.NoError(t, err)
+	require.Equal(t, st.Payload, payload, "bytes, not text")
+}
+
+func TestUnknownPriceStaysUnknown(t *testing.T) {
+	t.Parallel()
+	s, zero := fresh(t), 0.0
+	known := attempt("k", 0, "b", tasks.Retry, tasks.Unavailable, 2)
+	known.Call.Cost = &zero
+	settleAll(t, s, attempt("k", 0, "a", tasks.Retry, tasks.Unavailable, 1), known)
+	got := calls(t, s, "k")
+	require.Nil(t, got[0].Price)
+	require.Nil(t, got[0].Cost, "NULL, not 0")
+	require.Equal(t, &zero, got[1].Cost)
+}
+
+// Each row settles in order and names the attempt whose verdict the task shows.
+func TestWhichSettlementCounts(t *testing.T) {
+	t.Parallel()
+	k := func(generation int64, id string, v tasks.Verdict, o tasks.Outcome, n int) store.Settlement {
+		return attempt("k", generation, id, v, o, n)
+	}
+	bare := k(0, "x", tasks.Archive, tasks.Expired, 9)
+	bare.Call = nil
+	for name, row := range map[string]struct {
+		settle     []store.Settlement
+		generation int64
+		outcome    tasks.Outcome
+		finished   bool
+		calls      int
+	}{
+		"a retry shows but does not finish": {
+			[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Unavailable, false, 1},
+		"the later of two retries shows, whatever the order": {
+			[]store.Settlement{k(0, "b", tasks.Snooze, tasks.Throttled, 2), k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Throttled, false, 2},
+		"a retry that arrives late does not open a finished task": {
+			[]store.Settlement{k(0, "b", tasks.Done, tasks.Match, 2), k(0, "a", tasks.Retry, tasks.Unavailable, 9)}, 0, tasks.Match, true, 2},
+		"the first verdict wins, the second call is kept": {
+			[]store.Settlement{k(0, "a", tasks.Done, tasks.NoMatch, 1), k(0, "b", tasks.Archive, tasks.InvalidAudio, 2)}, 0, tasks.NoMatch, true, 2},
+		"an attempt that settles twice counts once": {
+			[]store.Settlement{k(0, "a", tasks.Done, tasks.NoMatch, 1), k(0, "a", tasks.Done, tasks.Match, 2)}, 0, tasks.NoMatch, true, 1},
+		"a presumed crash yields to the attempt itself": {
+			[]store.Settlement{k(0, "a", tasks.Archive, tasks.Crash, 2), k(0, "a", tasks.Done, tasks.Match, 1)}, 0, tasks.Match, true, 1},
+		"a crash found later does not undo the attempt's own verdict": {
+			[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 1), k(0, "a", tasks.Archive, tasks.Crash, 2)}, 0, tasks.Match, true, 1},
+		"a crashed retry yields to the attempt's own verdict": {
+			[]store.Settlement{k(0, "a", tasks.Retry, tasks.Crash, 2), k(0, "a", tasks.Done, tasks.Match, 1)}, 0, tasks.Match, true, 1},
+		"a presumed crash does not yield to another attempt": {
+			[]store.Settlement{k(0, "a", tasks.Archive, tasks.Crash, 1), k(0, "b", tasks.Done, tasks.Match, 2)}, 0, tasks.Crash, true, 2},
+		"a held upload yields to the attempt itself": {
+			[]store.Settlement{k(0, "a", tasks.Hold, tasks.Ambiguous, 1), k(0, "a", tasks.Done, tasks.Uploaded, 2)}, 0, tasks.Uploaded, true, 1},
+		"an older generation changes nothing": {
+			[]store.Settlement{k(1, "b", tasks.Retry, tasks.Throttled, 2), k(0, "a", tasks.Done, tasks.Match, 9)}, 1, tasks.Throttled, false, 2},
+		"a newer generation than the row's counts": {
+			[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 5), k(2, "b", tasks.Retry, tasks.Throttled, 1)}, 2, tasks.Throttled, false, 2},
+		"a newer finished generation counts": {
+			[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 5), k(2, "b", tasks.Done, tasks.NoMatch, 1)}, 2, tasks.NoMatch, true, 2},
+		"a call without a verdict leaves the task alone": {
+			[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1), k(0, "b", "", tasks.Authentication, 2)}, 0, tasks.Unavailable, false, 2},
+		"a verdict without a call": {
+			[]store.Settlement{bare}, 0, tasks.Expired, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fresh(t)
+			for range 2 { // and all of it once more: nothing changes
+				settleAll(t, s, row.settle...)
+				st := standing(t, s, "k")
+				require.Equal(t, row.generation, st.Generation)
+				require.Equal(t, row.outcome, st.Outcome)
+				require.Equal(t, row.finished, st.Finished)
+				require.Len(t, calls(t, s, "k"), row.calls)
+			}
+		})
+	}
+}
+
+func TestLateReportOfACrashedAttemptReplacesItsCallRow(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	lost := attempt("k", 0, "a", tasks.Retry, tasks.Crash, 9)
+	lost.Call.PossiblyBilled, lost.Call.Phase = true, ""
+	truth := attempt("k", 0, "a", tasks.Done, tasks.Match, 3)
+	settleAll(t, s, lost, truth, lost)
+	require.Equal(t, []store.Call{*truth.Call}, calls(t, s, "k"))
+}
+
+func TestHistoryKeepsTheResultOfEveryGeneration(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), fresh(t)
+	settleAll(t, s, attempt("k", 0, "a", tasks.Done, tasks.NoMatch, 1))
+	for range 2 {
+		generation, err := s.Reopen(ctx, "k", 0)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, generation, "reopening again after a crash changes nothing")
+	}
+	st := standing(t, s, "k")
+	require.False(t, st.Finished)
+	require.Empty(t, st.Verdict)
+	require.Nil(t, st.Result, "the result belongs to the generation before")
+	require.True(t, st.FinishedAt.IsZero())
+
+	settleAll(t, s, attempt("k", 1, "b", tasks.Done, tasks.Match, 2))
+	history, err := s.History(ctx, "k")
+	require.NoError(t, err)
+	require.Len(t, history, 2)
+	require.Equal(t, tasks.NoMatch, history[0].Outcome)
+	require.JSONEq(t, `{"by":"a"}`, string(history[0].Result))
+	require.EqualValues(t, 1, history[1].Generation)
+	require.Equal(t, "b", history[1].AttemptID)
+}
+
+func TestReopenLeavesUnfinishedAndUnknownTasksAlone(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), fresh(t)
+	settleAll(t, s, attempt("k", 3, "a", tasks.Retry, tasks.Unavailable, 1))
+	generation, err := s.Reopen(ctx, "k", 3)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, generation, "an unfinished task may have a call on its way")
+	require.Equal(t, tasks.Retry, standing(t, s, "k").Verdict)
+	_, err = s.Reopen(ctx, "nobody", 0)
+	require.ErrorIs(t, err, store.ErrUnknownKey)
+}
+
+func TestReopenClearsATombstone(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), fresh(t)
+	tomb := attempt("k", 0, "a", tasks.Archive, tasks.InvalidAudio, 1)
+	tomb.Final = true
+	settleAll(t, s, tomb)
+	require.True(t, standing(t, s, "k").Final)
+	_, err := s.Reopen(ctx, "k", 0)
+	require.NoError(t, err)
+	require.False(t, standing(t, s, "k").Final)
+	settleAll(t, s, tomb)
+	require.False(t, standing(t, s, "k").Finished, "a repeat of the old generation does not bury it again")
+}
+
+func TestSettleRefusesWhatContradictsItself(t *testing.T) {
+	t.Parallel()
+	s, nan := fresh(t), math.NaN()
+	for name, spoil := range map[string]func(*store.Settlement){
+		"no key":                  func(st *store.Settlement) { st.Key = "" },
+		"no path":                 func(st *store.Settlement) { st.Path = "" },
+		"no time":                 func(st *store.Settlement) { st.At = time.Time{} },
+		"negative generation":     func(st *store.Settlement) { st.Generation = -1 },
+		"finished with retry":     func(st *store.Settlement) { st.Verdict = tasks.Retry },
+		"done but not finished":   func(st *store.Settlement) { st.Finished = false },
+		"final but done":          func(st *store.Settlement) { st.Final = true },
+		"result is not JSON":      func(st *store.Settlement) { st.Result = []byte("secret") },
+		"call without attempt id": func(st *store.Settlement) { st.Call.AttemptID = "" },
+		"call of another key":     func(st *store.Settlement) { st.Call.Key = "other" },
+		"call without time":       func(st *store.Settlement) { st.Call.At = time.Time{} },
+		"negative units":          func(st *store.Settlement) { st.Call.Units = -1 },
+		"cost is not a number":    func(st *store.Settlement) { st.Call.Cost = &nan },
+	} {
+		st := attempt("k", 0, "a", tasks.Done, tasks.Match, 1)
+		st.Payload = []byte("https://x/y?sig=secret")
+		spoil(&st)
+		err := s.Settle(context.Background(), attempt("fine", 0, "f", tasks.Done, tasks.Match, 1), st)
+		require.ErrorIs(t, err, store.ErrInvalid, name)
+		require.False(t, store.IsUnavailable(err), name)
+		require.NotContains(t, err.Error(), "secret", name)
+	}
+	require.False(t, standing(t, s, "fine").Known, "all of one caller or none")
+	require.NoError(t, s.Settle(context.Background()), "nothing to do")
+}
+
+func TestTextThatIsNotUTF8IsStoredReadable(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	st := attempt("k", 0, "a", tasks.Archive, tasks.Unknown, 1)
+	st.Reason = "unknown: \xff\x00 odd"
+	settleAll(t, s, st)
+	require.Equal(t, "unknown: \uFFFD\uFFFD odd", standing(t, s, "k").Reason)
+}
