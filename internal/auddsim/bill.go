@@ -1,0 +1,244 @@
+package auddsim
+
+import (
+	"sort"
+	"sync"
+)
+
+// Bill is what was charged and what was asked, since start or the last reset. Tokens stand in it in plain: use invented ones.
+type Bill struct {
+	Units     int64            `json:"units"`   // charged units
+	Charges   int64            `json:"charges"` // charged requests
+	ByToken   map[string]int64 `json:"units_by_token"`
+	ByPath    map[string]int64 `json:"units_by_path"`
+	Requests  int64            `json:"requests"` // finished requests, complete and partial, refused ones included
+	Complete  int64            `json:"complete"` // of them with the whole body received
+	Partial   int64            `json:"partial"`
+	Active    int64            `json:"active"` // not finished yet; nowhere else in the bill but in charges and Send.Started
+	Outcomes  map[string]int64 `json:"requests_by_outcome"`
+	Throttled int64            `json:"http_429"`       // answers with HTTP 429, by limits and by rules
+	Limited   int64            `json:"code_611"`       // answers with code 611
+	Refused   int64            `json:"refused"`        // requests refused by Limits, whatever the answer
+	Most      int64            `json:"max_concurrent"` // admitted metered requests at the same moment
+	MostBy    map[string]int64 `json:"max_concurrent_by_path"`
+	Contents  []Content        `json:"contents"`
+	Sends     []Send           `json:"sends"`
+}
+
+// Content is the part of the bill of one token, path and content hash. A request whose body did not arrive whole has no
+// hash: it is listed by its file name.
+type Content struct {
+	Token    string           `json:"token"`
+	Path     string           `json:"path"`
+	Hash     string           `json:"hash,omitempty"`
+	Name     string           `json:"name,omitempty"`
+	Units    int64            `json:"units"`
+	Charges  int64            `json:"charges"`
+	Requests int64            `json:"requests"`
+	Complete int64            `json:"complete"`
+	Partial  int64            `json:"partial"`
+	Outcomes map[string]int64 `json:"outcomes,omitempty"`
+}
+
+// Send is the part of the bill of one upload slot. Started counts requests whose file began to arrive (or whose url did),
+// running ones included; the others count at the end of a request.
+type Send struct {
+	Token    string           `json:"token"`
+	AudioID  int64            `json:"audio_id"`
+	Started  int64            `json:"started"`
+	Complete int64            `json:"complete"`
+	Partial  int64            `json:"partial"`
+	Units    int64            `json:"units"`
+	Outcomes map[string]int64 `json:"outcomes,omitempty"`
+}
+
+// Content sums the lines of a path and a content hash over all tokens.
+func (b Bill) Content(path, hash string) Content {
+	sum := Content{Path: path, Hash: hash, Outcomes: map[string]int64{}}
+	for _, c := range b.Contents {
+		if c.Path != path || c.Hash != hash {
+			continue
+		}
+		sum.Name = c.Name
+		sum.Units += c.Units
+		sum.Charges += c.Charges
+		sum.Requests += c.Requests
+		sum.Complete += c.Complete
+		sum.Partial += c.Partial
+		for o, n := range c.Outcomes {
+			sum.Outcomes[o] += n
+		}
+	}
+	return sum
+}
+
+// Send sums the lines of an upload slot over all tokens.
+func (b Bill) Send(audioID int64) Send {
+	sum := Send{AudioID: audioID, Outcomes: map[string]int64{}}
+	for _, s := range b.Sends {
+		if s.AudioID != audioID {
+			continue
+		}
+		sum.Started += s.Started
+		sum.Complete += s.Complete
+		sum.Partial += s.Partial
+		sum.Units += s.Units
+		for o, n := range s.Outcomes {
+			sum.Outcomes[o] += n
+		}
+	}
+	return sum
+}
+
+type contentKey struct{ token, path, hash, name string }
+
+type sendKey struct {
+	token   string
+	audioID int64
+}
+
+// ledger adds up the bill. Every method holds its mutex for a few map operations only.
+type ledger struct {
+	mu       sync.Mutex
+	bill     Bill // sums; Contents and Sends stay empty here
+	contents map[contentKey]*Content
+	sends    map[sendKey]*Send
+}
+
+func newLedger() *ledger {
+	l := &ledger{}
+	l.reset()
+	return l
+}
+
+func (l *ledger) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bill = Bill{ByToken: map[string]int64{}, ByPath: map[string]int64{}, Outcomes: map[string]int64{}}
+	l.contents, l.sends = map[contentKey]*Content{}, map[sendKey]*Send{}
+}
+
+func (l *ledger) contentLocked(e *Request) *Content {
+	key := contentKey{e.token, e.Path, e.Hash, ""}
+	if e.Hash == "" {
+		key.name = e.Name
+	}
+	c := l.contents[key]
+	if c == nil {
+		c = &Content{Token: e.token, Path: e.Path, Hash: e.Hash, Name: e.Name, Outcomes: map[string]int64{}}
+		l.contents[key] = c
+	}
+	return c
+}
+
+func (l *ledger) sendLocked(e *Request) *Send {
+	key := sendKey{e.token, *e.AudioID}
+	s := l.sends[key]
+	if s == nil {
+		s = &Send{Token: e.token, AudioID: *e.AudioID, Outcomes: map[string]int64{}}
+		l.sends[key] = s
+	}
+	return s
+}
+
+// charge bills units unless the token would have more than quota (0: no bound) then.
+func (l *ledger) charge(e *Request, units, quota int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if quota > 0 && l.bill.ByToken[e.token]+units > quota {
+		return false
+	}
+	l.bill.Units += units
+	l.bill.Charges++
+	l.bill.ByToken[e.token] += units
+	l.bill.ByPath[e.Path] += units
+	c := l.contentLocked(e)
+	c.Units += units
+	c.Charges++
+	if e.AudioID != nil && e.Path == PathUpload {
+		l.sendLocked(e).Units += units
+	}
+	return true
+}
+
+// started counts an upload whose audio begins to arrive.
+func (l *ledger) started(e *Request) {
+	if e.Path != PathUpload || e.AudioID == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sendLocked(e).Started++
+}
+
+// finished counts a request at its end.
+func (l *ledger) finished(e *Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bill.Requests++
+	c := l.contentLocked(e)
+	c.Requests++
+	if e.Complete {
+		l.bill.Complete++
+		c.Complete++
+	} else {
+		l.bill.Partial++
+		c.Partial++
+	}
+	l.bill.Outcomes[e.Outcome]++
+	c.Outcomes[e.Outcome]++
+	if e.Status == 429 {
+		l.bill.Throttled++
+	}
+	if e.Code == 611 {
+		l.bill.Limited++
+	}
+	if e.Outcome == OutcomeRefused {
+		l.bill.Refused++
+	}
+	if e.Path == PathUpload && e.AudioID != nil {
+		s := l.sendLocked(e)
+		s.Outcomes[e.Outcome]++
+		if e.Complete {
+			s.Complete++
+		} else {
+			s.Partial++
+		}
+	}
+}
+
+// snapshot copies the bill; lines come in the order of path, hash, name and token.
+func (l *ledger) snapshot() Bill {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.bill
+	b.ByToken, b.ByPath, b.Outcomes = copyCounts(b.ByToken), copyCounts(b.ByPath), copyCounts(b.Outcomes)
+	b.Contents, b.Sends = make([]Content, 0, len(l.contents)), make([]Send, 0, len(l.sends))
+	for _, c := range l.contents {
+		line := *c
+		line.Outcomes = copyCounts(c.Outcomes)
+		b.Contents = append(b.Contents, line)
+	}
+	for _, s := range l.sends {
+		line := *s
+		line.Outcomes = copyCounts(s.Outcomes)
+		b.Sends = append(b.Sends, line)
+	}
+	sort.Slice(b.Contents, func(i, j int) bool {
+		x, y := b.Contents[i], b.Contents[j]
+		return x.Path+"\x00"+x.Hash+"\x00"+x.Name+"\x00"+x.Token < y.Path+"\x00"+y.Hash+"\x00"+y.Name+"\x00"+y.Token
+	})
+	sort.Slice(b.Sends, func(i, j int) bool {
+		x, y := b.Sends[i], b.Sends[j]
+		return x.AudioID < y.AudioID || x.AudioID == y.AudioID && x.Token < y.Token
+	})
+	return b
+}
+
+func copyCounts(in map[string]int64) map[string]int64 {
+	out := make(map[string]int64, len(in))
+	for k, v := range in {
+		out[k] = v
+	}
+	return out
+}

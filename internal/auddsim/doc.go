@@ -1,0 +1,2 @@
+// Package auddsim simulates AudD's HTTP API.
+package auddsim

@@ -1,0 +1,127 @@
+package auddsim
+
+import (
+	"sort"
+	"sync"
+	"time"
+)
+
+// Outcomes of requests beyond "match", "no_match", "uploaded", "streams", "code_N", "http_N" and the names of faults.
+const (
+	OutcomeRefused    = "refused"     // by a rate or concurrency limit
+	OutcomeClientGone = "client_gone" // the client left before its answer
+	OutcomeStopped    = "stopped"     // the simulator was closed
+)
+
+// Request is one request received, finished or running.
+type Request struct {
+	Seq       int64             `json:"seq"` // 1 for the first since start
+	RequestID string            `json:"request_id"`
+	At        time.Time         `json:"at"` // when its header was read
+	Path      string            `json:"path"`
+	Method    string            `json:"method"`
+	Hash      string            `json:"hash,omitempty"`  // of the whole content; empty while or if it did not arrive whole
+	Name      string            `json:"name,omitempty"`  // file name sent
+	URL       string            `json:"url,omitempty"`   // without its query
+	Token     string            `json:"token,omitempty"` // masked
+	AudioID   *int64            `json:"audio_id,omitempty"`
+	Status    int               `json:"status,omitempty"` // HTTP status sent; 0: no answer
+	Code      int               `json:"code,omitempty"`   // AudD code sent; 0: none
+	Outcome   string            `json:"outcome,omitempty"`
+	Rule      string            `json:"rule,omitempty"`
+	BodyBytes int64             `json:"body_bytes"`
+	Complete  bool              `json:"complete"` // the whole body was received
+	Units     int64             `json:"units"`    // charged
+	Took      time.Duration     `json:"took_ns"`  // until its answer was about to be sent
+	Active    bool              `json:"active,omitempty"`
+	Headers   map[string]string `json:"headers,omitempty"` // those of Config.LogHeaders
+
+	token string
+}
+
+// Filter chooses requests. Zero fields choose all.
+type Filter struct {
+	Path, Hash, Name, Outcome string // Name is a pattern
+	AudioID                   *int64
+	AfterSeq                  int64
+	Limit                     int // the latest so many
+}
+
+func (f Filter) fits(r *Request) bool {
+	return (f.Path == "" || f.Path == r.Path) && (f.Hash == "" || f.Hash == r.Hash) &&
+		(f.Name == "" || globMatch(f.Name, r.Name)) && (f.Outcome == "" || f.Outcome == r.Outcome) &&
+		(f.AudioID == nil || r.AudioID != nil && *f.AudioID == *r.AudioID) && r.Seq > f.AfterSeq
+}
+
+// requestLog keeps the last finished requests in a ring and the running ones in a map. Entries of running requests are
+// written only through note.
+type requestLog struct {
+	mu     sync.Mutex
+	size   int
+	ring   []Request
+	next   int
+	active map[int64]*Request
+}
+
+func newRequestLog(size int) *requestLog {
+	return &requestLog{size: size, active: map[int64]*Request{}}
+}
+
+func (l *requestLog) begin(e *Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.active[e.Seq] = e
+}
+
+func (l *requestLog) note(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+}
+
+func (l *requestLog) finish(e *Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.Active = false
+	delete(l.active, e.Seq)
+	if len(l.ring) < l.size {
+		l.ring = append(l.ring, *e)
+		return
+	}
+	l.ring[l.next] = *e
+	l.next = (l.next + 1) % l.size
+}
+
+func (l *requestLog) running() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(len(l.active))
+}
+
+func (l *requestLog) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ring, l.next = nil, 0
+}
+
+// list returns copies in the order of arrival.
+func (l *requestLog) list(f Filter) []Request {
+	l.mu.Lock()
+	out := []Request{}
+	for i := range l.ring {
+		if f.fits(&l.ring[i]) {
+			out = append(out, l.ring[i])
+		}
+	}
+	for _, e := range l.active {
+		if f.fits(e) {
+			out = append(out, *e)
+		}
+	}
+	l.mu.Unlock()
+	sort.Slice(out, func(i, j int) bool { return out[i].Seq < out[j].Seq })
+	if f.Limit > 0 && len(out) > f.Limit {
+		out = out[len(out)-f.Limit:]
+	}
+	return out
+}
