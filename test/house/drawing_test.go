@@ -27,6 +27,7 @@ var drawing = map[string]room{
 		"the engine imports every leaf, but no command, and no tests' rooms",
 	},
 	"dashboards": {nil, "dashboards are data and the names they use"},
+	"examples":   {nil, "the samples are data"},
 	"cmd/worker": {
 		[]string{
 			"tasks", "audd", "retrypolicy", "worker", "admission", "idempotency", "store", "spool", "intake",
