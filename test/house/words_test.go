@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,29 +123,10 @@ func TestLinksBetweenDocumentsLead(t *testing.T) {
 	}
 }
 
-// helpText builds each command once for the whole test binary.
-var helpText struct {
-	sync.Mutex
-	dir   string
-	built map[string]bool
-}
-
 // helpOf is what `binary sub-command --help` prints. A command that does not
 // know the sub-command fails the test.
 func helpOf(t *testing.T, binary string, args []string) string {
 	t.Helper()
-	helpText.Lock()
-	defer helpText.Unlock()
-	require.DirExists(t, filepath.Join(root(t), "cmd", binary), "a document names this command")
-
-	exe := filepath.Join(helpText.dir, binary)
-	if !helpText.built[binary] {
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", exe, "./cmd/"+binary)
-		build.Dir = root(t)
-		out, err := build.CombinedOutput()
-		require.NoError(t, err, string(out))
-		helpText.built[binary] = true
-	}
 	sub := []string{}
 	for _, word := range args {
 		if strings.HasPrefix(word, "-") || !regexp.MustCompile(`^[a-z][a-z-]*$`).MatchString(word) {
@@ -154,22 +134,10 @@ func helpOf(t *testing.T, binary string, args []string) string {
 		}
 		sub = append(sub, word)
 	}
-	out, err := exec.CommandContext(t.Context(), exe, append(sub, "--help")...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), command(t, binary), append(sub, "--help")...).CombinedOutput()
 	require.NoErrorf(t, err, "%s %s --help:\n%s", binary, strings.Join(sub, " "), out)
 	if len(sub) > 0 {
 		require.Containsf(t, string(out), sub[0], "%s has no sub-command %s", binary, sub[0])
 	}
 	return string(out)
-}
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "house")
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	helpText.dir, helpText.built = dir, map[string]bool{}
-	return m.Run()
 }
