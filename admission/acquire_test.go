@@ -19,7 +19,7 @@ func TestOneKeyIsNeverInFlightTwice(t *testing.T) {
 	p, err := g.Acquire(t.Context(), r)
 	require.NoError(t, err)
 	require.NoError(t, p.Valid())
-	require.NoError(t, g.renew(t.Context()))
+	require.NoError(t, g.Renew(t.Context()))
 	r.AttemptID = "a2"
 	_, err = g.Acquire(t.Context(), r)
 	var f *InFlight

@@ -1,25 +1,124 @@
 package admission
 
-import "time"
+import (
+	"time"
+
+	"reprise/tasks"
+)
 
 // SourceConfig is one upstream account.
 type SourceConfig struct {
-	Name        string // lower-case letters, digits, '-', '_'
-	Fingerprint string // of its token, never the token itself; another one lifts an authentication halt
+	Name        string // lower-case letters, digits, '-' and '_'; at most 40
+	Fingerprint string // of its token, never the token itself; another one lifts an authentication halt; empty = unknown
 }
 
-// Config is everything admission can be told. The zero value is not valid; start from DefaultConfig.
+// Limits of one source+path, or of everything together. 0 = off.
+type Limits struct {
+	Concurrency       int64 // calls in flight; with AIMD also its cap
+	RequestsPerMinute int64
+	RequestBurst      int64 // requests that may start at once; 0 = 1: evenly spaced
+	UnitsPerMinute    int64
+	UnitBurst         int64 // units that may start at once; 0 = 1; a larger call waits for a full bucket
+	UnitsPerDay       int64 // calendar day in TimeZone
+	UnitsPerMonth     int64 // from day MonthAnchor to the next, in TimeZone
+}
+
+// Group is a customer or a purpose. Its queue is <path>.<name>.
+type Group struct {
+	Share         float64 // ceiling: part of each permit limit and request rate it may use; 0 or 1 = all
+	UnitsPerDay   int64   // 0 = off
+	UnitsPerMonth int64   // 0 = off
+	Source        string  // pinned source; empty = any
+	Weight        int64   // of its queues against others of the path; 0 = 1; for the worker
+	SlotShare     float64 // part of a worker's slots it may use; 0 or 1 = all; for the worker
+}
+
+// AIMD learns concurrency and request rate where nobody has said (R16).
+type AIMD struct {
+	Off   bool  // true: only configured limits hold
+	Start int64 // calls in flight to begin with; default 8
+	Floor int64 // default 1
+	Max   int64 // cap where no concurrency is configured; default 1,024
+}
+
+// Breaker shuts a failing source+path (R17).
+type Breaker struct {
+	Failures     int64         // consecutive ones that open it; default 5
+	Window       time.Duration // a success this recent is evidence of health; default 10 s
+	Cooldown     time.Duration // until the first probe; doubles while probes fail; default 5 s
+	CooldownMax  time.Duration // default 2 min
+	AuthFailures int64         // authentication failures in a row that halt; default 3
+	NotFound     int64         // 404s in a row that halt the path; default 5
+	ProbeQuota   time.Duration // between probes of quota and subscription; default 1 h
+	ProbeBlocked time.Duration // between probes of code 19 and HTML 403; default 5 min
+}
+
+// SourcePolicy says how a source is chosen among the usable ones.
+type SourcePolicy string
+
+// The closed set of source policies.
+const (
+	HealthAware   SourcePolicy = "health_aware"   // two random candidates, better of success and load
+	RoundRobin    SourcePolicy = "round_robin"    // one after the other
+	LeastInflight SourcePolicy = "least_inflight" // the least busy
+)
+
+// QuotaFull says what a used-up unit budget means for a task (R14).
+type QuotaFull string
+
+// The closed set of answers to a full quota.
+const (
+	QuotaWait     QuotaFull = "wait"      // until the period ends
+	QuotaFailFast QuotaFull = "fail_fast" // Refusal.FailFast is set
+)
+
+// Config is everything admission can be told. The zero value is not valid;
+// start from DefaultConfig. Limits, groups, AIMD and breaker only seed what is
+// in Redis: once there, SetLimits changes them (R49).
 type Config struct {
-	Prefix     string         // of every Redis key; must contain a {hash tag}
-	Sources    []SourceConfig // at least one
-	PermitTTL  time.Duration  // how long an unrenewed permit lives; default 12 s
-	RenewEvery time.Duration  // default 3 s
+	Prefix       string                           // of every Redis key; must contain a {hash tag}
+	Sources      []SourceConfig                   // at least one
+	Paths        map[tasks.Path]Limits            // per source; a missing path has no limits
+	PerSource    map[string]map[tasks.Path]Limits // instead of Paths for one source
+	Global       Limits                           // over all sources and paths
+	Groups       map[string]Group                 // by name
+	AIMD         AIMD                             //
+	Breaker      Breaker                          //
+	SourcePolicy SourcePolicy                     // default health_aware
+	TimeZone     string                           // IANA name; default UTC
+	MonthAnchor  int                              // first day of the budget month, 1 … 28; default 1
+	QuotaFull    QuotaFull                        // default wait
+	PermitTTL    time.Duration                    // how long an unrenewed permit lives; default 12 s
+	RenewEvery   time.Duration                    // default 3 s
+	Lookahead    time.Duration                    // how far ahead a start may be promised; Acquire waits for it; default 50 ms
+	Timeout      time.Duration                    // of one exchange with Redis, its repeat included; default 2 s
 }
 
 // DefaultConfig is one source named main and no limits but AIMD.
 func DefaultConfig() Config {
-	return Config{Prefix: DefaultPrefix, Sources: []SourceConfig{{Name: "main"}}, PermitTTL: 12 * time.Second, RenewEvery: 3 * time.Second}
+	return Config{
+		Prefix:  DefaultPrefix,
+		Sources: []SourceConfig{{Name: "main"}},
+		AIMD:    AIMD{Start: 8, Floor: 1, Max: 1024},
+		Breaker: Breaker{
+			Failures: 5, Window: 10 * time.Second, Cooldown: 5 * time.Second, CooldownMax: 2 * time.Minute,
+			AuthFailures: 3, NotFound: 5, ProbeQuota: time.Hour, ProbeBlocked: 5 * time.Minute,
+		},
+		SourcePolicy: HealthAware,
+		TimeZone:     "UTC",
+		MonthAnchor:  1,
+		QuotaFull:    QuotaWait,
+		PermitTTL:    12 * time.Second,
+		RenewEvery:   3 * time.Second,
+		Lookahead:    50 * time.Millisecond,
+		Timeout:      2 * time.Second,
+	}
 }
 
-// Validate reports every wrong field by name.
-func (c Config) Validate() error { return nil }
+// limitsOf is what the configuration says of a source+path.
+func (c Config) limitsOf(source string, path tasks.Path) Limits {
+	if l, ok := c.PerSource[source][path]; ok {
+		return l
+	}
+	return c.Paths[path]
+}

@@ -43,6 +43,9 @@ type Lost struct {
 	At        time.Time // when it was admitted
 }
 
+// trustMargin is what a permit is trusted for less than it lives.
+const trustMargin = 2 * time.Second
+
 // Permit allows one call. It lives PermitTTL and is renewed by Gates.Run until
 // it is settled. Safe for concurrent use.
 type Permit struct {
@@ -57,7 +60,8 @@ type Permit struct {
 	Lost           *Lost  // nil = none
 
 	generation int64
-	admitted   time.Time                 // Redis's clock
+	admitted   int64                     // ms of Redis's clock
+	budgets    string                    // the unit budgets it charged, by name
 	confirmed  atomic.Pointer[time.Time] // taken before the request that last confirmed the permit
 	trusted    time.Duration
 	sent       atomic.Bool // Valid said yes once: the call may be on its way

@@ -43,11 +43,20 @@ const (
 	GateNoCandidate       Gate = "no_candidate"   // every source was excluded or the pinned one is unknown
 )
 
-// Gates lists every gate in a stable order, for metrics.
+// AllGates lists every gate in a stable order, for metrics.
 var AllGates = []Gate{
 	GateConcurrency, GateRequests, GateUnits, GateUnitsDay, GateUnitsMonth, GateGlobalConcurrency, GateGlobalRequests,
 	GateGlobalUnits, GateGlobalUnitsDay, GateGlobalUnitsMonth, GateGroupConcurrency, GateGroupRequests, GateGroupUnitsDay,
 	GateGroupUnitsMonth, GateThrottle, GateBreaker, GateHalt, GateUnbounded, GateUnitsTooMany, GateNoCandidate,
+}
+
+// isBudget says whether the gate is a unit budget or the account's quota.
+func (g Gate) isBudget() bool {
+	switch g {
+	case GateUnitsDay, GateUnitsMonth, GateGlobalUnitsDay, GateGlobalUnitsMonth, GateGroupUnitsDay, GateGroupUnitsMonth:
+		return true
+	}
+	return false
 }
 
 // Refusal says that a call may not go now. Nothing was taken.

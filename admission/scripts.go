@@ -14,8 +14,13 @@ var luaFiles embed.FS
 
 // A script is its parts in order; Redis sees one text and runs it atomically.
 var (
-	exchangeScript = script("prelude", "exchange", "record", "acquire", "settle", "exchange_main")
-	renewScript    = script("prelude", "record", "renew")
+	exchangeScript = script("prelude", "header", "calendar", "budget", "record", "rate", "adapt", "shutter", "choose", "acquire", "report",
+		"settle", "exchange")
+	renewScript  = script("prelude", "budget", "record", "renew")
+	limitsScript = script("prelude", "limits")
+	seedScript   = script("prelude", "seed")
+	gateScript   = script("prelude", "shutter", "gate")
+	peekScript   = script("prelude", "peek")
 )
 
 func script(parts ...string) *redis.Script {
@@ -31,8 +36,11 @@ func script(parts ...string) *redis.Script {
 	return redis.NewScript(text.String())
 }
 
-// run executes a script and returns its reply list; every failure is ErrUnavailable.
+// run executes a script and returns its reply list; every failure is
+// ErrUnavailable: without an answer there is no permit.
 func (g *Gates) run(ctx context.Context, s *redis.Script, args []any) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
+	defer cancel()
 	reply, err := s.Run(ctx, g.rdb, []string{g.cfg.Prefix + "g"}, args...).Slice()
 	if err != nil {
 		return nil, fmt.Errorf("run admission script: %w: %w", ErrUnavailable, err)

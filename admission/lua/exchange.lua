@@ -1,15 +1,30 @@
--- exchange: settles and acquires of one worker in one round trip.
+-- exchange: the settles and acquires of one worker in one round trip.
+--
 -- KEYS 1 <prefix>g (routes the script to its slot; all other keys are derived from the prefix)
--- ARGV 1 prefix · 2 permit TTL ms · 3 number of sources, then per source: name, token fingerprint
---      then number of settles, then per settle: key, attempt, outcome, channel, halt, probeable, shut ms, counted, possibly billed,
---           units used, latency ms, backoff ms, clear, request id
---      then number of acquires, then per acquire: key, attempt, path, group, generation, units, bounded, excluded (a,b), pinned,
---           random 1, random 2 (0 … 2^31)
--- reply: one entry per settle: 0 settled, 1 repeated, 2 unknown permit
---        one entry per acquire: {1 granted …} | {0 refused gate source retry_ms no_source never} | {2 in flight until_ms now_ms}
-local ttl = tonumber(ARGV[2])
-local sources = {}
-local at = 3
-local function arg() at = at + 1; return ARGV[at - 1] end
-local function narg() return tonumber(arg()) end
-for i = 1, narg() do sources[i] = { name = arg(), fp = arg() } end
+-- ARGV 1 prefix
+--      2 permit TTL ms · 3 lookahead µs · 4 zone offset ms · 5 until ms · 6 zone offset after that ms · 7 month anchor day
+--      8 source policy · 9 number of sources, then per source: name, token fingerprint
+--      then the number of settles, per settle:
+--        key, attempt, source, path, group, generation, epoch, admitted ms, budgets (as in the reply of acquire),
+--        outcome, channel, halt ('' path source), probeable, shut ms, counted, possibly billed, units used, latency ms, backoff ms, clear
+--      then the number of acquires, per acquire:
+--        key, attempt, path, group, generation, units, bounded, excluded sources (a,b), pinned source, random 1, random 2 (0 … 2^31)
+-- reply: first the revision of the limits, then per settle
+--          0 settled · 1 was settled before · 2 unknown attempt, charged · 3 was given up as lost, corrected
+--        and per acquire
+--          {1, source, epoch, admitted ms, start in µs, probe, budgets, generation, counted, possibly billed, streak, same outcome, throttles,
+--              last outcome, spent ms, first failure ms, lost attempt, its source, its units, its admission ms}
+--          {0, gate, source, retry ms, no source, never} · {2, until ms, now ms} · {3, missing budget …} · {4} limits not loaded · {5} attempt was settled before
+sweep()
+local reply = { num(g, 'rev') }
+for _ = 1, narg() do
+  reply[#reply + 1] = settle({ key = arg(), attempt = arg(), source = arg(), path = arg(), group = arg(), gen = narg(), epoch = narg(),
+    at = narg(), bk = arg(), outcome = arg(), channel = arg(), halt = arg(), probeable = arg() == '1', shut = narg(), counted = narg(),
+    pb = narg(), used = narg(), latency = narg(), backoff = narg(), clear = arg() == '1' })
+end
+for _ = 1, narg() do
+  reply[#reply + 1] = acquire({ key = arg(), attempt = arg(), path = arg(), group = arg(), gen = narg(), units = narg(),
+    bounded = arg() == '1', exclude = arg(), pinned = arg(), r1 = narg(), r2 = narg() })
+end
+flush()
+return reply

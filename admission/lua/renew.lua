@@ -1,25 +1,78 @@
--- renew: keeps permits alive, one call per worker every few seconds.
+-- renew: keeps permits alive, one call per worker every few seconds. Now and
+-- then it also recounts what is in flight and repairs a stepped clock.
+--
 -- KEYS 1 <prefix>g
--- ARGV 1 prefix · 2 permit TTL ms · then per permit: key, attempt, source, path, group, sent (1: the call may be on its way)
+-- ARGV 1 prefix · 2 permit TTL ms · 3 recount every ms · then per permit: key, attempt, source, path, group, sent (1: the call may be on
+--      its way), units, admitted ms, epoch, budgets
 -- reply: per permit 0 renewed, 1 was gone and is registered again, 2 lost
 local ttl = tonumber(ARGV[2])
+local g = state('g')
 local reply = {}
-for i = 3, #ARGV, 6 do
-  local key, attempt, source, path, group, sent = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
-  local a = redis.call('HGET', P .. 'j:' .. key, 'a')
-  local score = redis.call('ZSCORE', P .. 'p', key)
-  if score and a == attempt then
+
+local function again(i, j)
+  local key = ARGV[i]
+  if j.a == '' then -- the record is gone too: what was charged for it is not known any more
+    j.kept, j.units, j.at, j.epoch, j.bk = 1, tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8]), ARGV[i + 9]
+    j.pb = max(1, rnum(j, 'pb'))
+  end
+  j.a, j.src, j.path, j.grp = ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  redis.call('ZADD', P .. 'p', int(now + ttl), key)
+  count(j.src, j.path, j.grp, 1)
+  save(key, j, { 'a', 'src', 'path', 'grp', 'units', 'at', 'epoch', 'bk', 'kept', 'pb' })
+end
+
+for i = 4, #ARGV, 10 do
+  local key, attempt = ARGV[i], ARGV[i + 1]
+  local j = record(key)
+  local held = redis.call('ZSCORE', P .. 'p', key)
+  if held and j.a == attempt then
     redis.call('ZADD', P .. 'p', int(now + ttl), key)
+    redis.call('PEXPIRE', P .. 'j:' .. key, int(RECORD_MS))
     reply[#reply + 1] = 0
-  elseif sent == '1' and not score and (not a or a == '' or a == attempt) then
-    redis.call('ZADD', P .. 'p', int(now + ttl), key)
-    save(key, { 'a', attempt, 'src', source, 'path', path, 'grp', group })
-    add(state('s:' .. source .. ':' .. path), 'inflight', 1)
-    add(state('g'), 'inflight', 1)
+  elseif ARGV[i + 5] == '1' and not held and j.t ~= attempt and (j.a == '' or j.a == attempt) then
+    again(i, j)
     reply[#reply + 1] = 1
   else
     reply[#reply + 1] = 2
   end
+end
+
+-- recount: the counters follow from the permits.
+local function recount()
+  local seen = {}
+  local all = redis.call('ZRANGE', P .. 'p', 0, -1)
+  for i = 1, #all do
+    local j = redis.call('HMGET', P .. 'j:' .. all[i], 'src', 'path', 'grp')
+    if j[1] and j[2] then
+      local scope = j[1] .. ':' .. j[2]
+      seen['s:' .. scope] = (seen['s:' .. scope] or 0) + 1
+      if j[3] and j[3] ~= '' then
+        local name = 'grp:' .. j[3]
+        seen[name] = seen[name] or {}
+        seen[name]['in:' .. scope] = (seen[name]['in:' .. scope] or 0) + 1
+      end
+    end
+  end
+  each(str(g, 'scopes'), function(name)
+    local st = state(name)
+    if string.sub(name, 1, 2) == 's:' then
+      put(st, 'inflight', seen[name] or 0)
+    else
+      for field in pairs(st.v) do
+        if string.sub(field, 1, 3) == 'in:' then put(st, field, seen[name] and seen[name][field] or 0) end
+      end
+    end
+  end)
+  put(g, 'inflight', #all)
+end
+
+local last = num(g, 'recount')
+if now - last >= tonumber(ARGV[3]) or last > now then
+  local ahead = redis.call('ZRANGEBYSCORE', P .. 'p', '(' .. int(now + 10 * ttl), '+inf')
+  for i = 1, #ahead do redis.call('ZADD', P .. 'p', int(now + ttl), ahead[i]) end
+  sweep()
+  recount()
+  put(g, 'recount', now)
 end
 flush()
 return reply

@@ -1,0 +1,71 @@
+package admission
+
+import (
+	"context"
+	"time"
+)
+
+// header is what all operations of an exchange share.
+func (g *Gates) header(now time.Time) []any {
+	local := now.In(g.zone)
+	_, offset := local.Zone()
+	until, after := now.Add(48*time.Hour), offset
+	if _, end := local.ZoneBounds(); !end.IsZero() && end.Before(until) {
+		until = end
+		_, after = end.Zone()
+	}
+	args := make([]any, 0, 64)
+	args = append(args, g.cfg.Prefix, g.cfg.PermitTTL.Milliseconds(), g.cfg.Lookahead.Microseconds(),
+		offset*1000, until.UnixMilli(), after*1000, g.cfg.MonthAnchor, string(g.cfg.SourcePolicy), len(g.cfg.Sources))
+	for _, s := range g.cfg.Sources {
+		args = append(args, s.Name, s.Fingerprint)
+	}
+	return args
+}
+
+// exchange sends a batch. A lost reply is asked for again once: every
+// operation is idempotent by its attempt id.
+func (g *Gates) exchange(ops []*op) {
+	settles, acquires := 0, 0
+	ordered := make([]*op, 0, len(ops))
+	for _, o := range ops {
+		if o.settle {
+			ordered = append(ordered, o)
+			settles++
+		}
+	}
+	for _, o := range ops {
+		if !o.settle {
+			ordered = append(ordered, o)
+			acquires++
+		}
+	}
+	asked := time.Now()
+	args := append(g.header(asked), settles)
+	for _, o := range ordered[:settles] {
+		args = append(args, o.args...)
+	}
+	args = append(args, acquires)
+	for _, o := range ordered[settles:] {
+		args = append(args, o.args...)
+	}
+	reply, err := g.run(context.Background(), exchangeScript, args)
+	if err != nil && time.Since(asked) < g.cfg.Timeout/2 {
+		asked = time.Now()
+		reply, err = g.run(context.Background(), exchangeScript, args)
+	}
+	if err == nil && len(reply) != len(ordered)+1 {
+		err = unreadable()
+	}
+	for i, o := range ordered {
+		a := answer{asked: asked, err: err}
+		if err == nil {
+			a.entry = reply[i+1]
+		}
+		o.deliver(a)
+	}
+	if err == nil {
+		f := reader{list: reply[:1]}
+		g.revision.Store(f.int())
+	}
+}

@@ -1,0 +1,233 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/tasks"
+)
+
+// The scopes of limits, as SetLimits and LimitsInForce name them: a source and
+// path ("main:recognize"), everything ("g"), a group ("group/ugc") and the
+// tuning of AIMD and breaker ("tune").
+const (
+	ScopeGlobal = "g"
+	ScopeTune   = "tune"
+)
+
+// ScopeOf is the scope of a source+path.
+func ScopeOf(source string, path tasks.Path) string { return source + ":" + string(path) }
+
+// ScopeOfGroup is the scope of a group.
+func ScopeOfGroup(group string) string { return "group/" + group }
+
+// limitField is one limit: its name for people and Redis, and its value.
+type limitField struct {
+	field, name string
+	value       int64
+}
+
+func (l Limits) fields() []limitField {
+	return []limitField{
+		{"Concurrency", "concurrency", l.Concurrency},
+		{"RequestsPerMinute", "requests_per_minute", l.RequestsPerMinute},
+		{"RequestBurst", "request_burst", l.RequestBurst},
+		{"UnitsPerMinute", "units_per_minute", l.UnitsPerMinute},
+		{"UnitBurst", "unit_burst", l.UnitBurst},
+		{"UnitsPerDay", "units_per_day", l.UnitsPerDay},
+		{"UnitsPerMonth", "units_per_month", l.UnitsPerMonth},
+	}
+}
+
+// Limit is one value in force.
+type Limit struct {
+	Scope string // ScopeOf, ScopeOfGroup, ScopeGlobal or ScopeTune
+	Name  string // concurrency, requests_per_minute, request_burst, units_per_minute, unit_burst, units_per_day, units_per_month, share, …
+	Value string // a number; share and slot_share are per mille; source is a name
+}
+
+// Revision says which limits hold, and who set them when.
+type Revision struct {
+	Number int64
+	By     string
+	At     time.Time
+}
+
+// wanted is what the configuration seeds, in a stable order.
+func (c Config) wanted() []Limit {
+	var out []Limit
+	put := func(scope, name string, value int64) {
+		out = append(out, Limit{Scope: scope, Name: name, Value: strconv.FormatInt(value, 10)})
+	}
+	for _, s := range c.Sources {
+		for _, path := range tasks.Paths {
+			for _, f := range c.limitsOf(s.Name, path).fields() {
+				put(ScopeOf(s.Name, path), f.name, f.value)
+			}
+		}
+	}
+	for _, f := range c.Global.fields() {
+		put(ScopeGlobal, f.name, f.value)
+	}
+	for _, name := range sortedKeys(c.Groups) {
+		group, scope := c.Groups[name], ScopeOfGroup(name)
+		put(scope, "share", perMille(group.Share))
+		put(scope, "units_per_day", group.UnitsPerDay)
+		put(scope, "units_per_month", group.UnitsPerMonth)
+		put(scope, "weight", max(1, group.Weight))
+		put(scope, "slot_share", perMille(group.SlotShare))
+		out = append(out, Limit{Scope: scope, Name: "source", Value: group.Source})
+	}
+	on := int64(1)
+	if c.AIMD.Off {
+		on = 0
+	}
+	for _, f := range []limitField{
+		{"", "aimd", on}, {"", "aimd_start", c.AIMD.Start}, {"", "aimd_floor", c.AIMD.Floor}, {"", "aimd_max", c.AIMD.Max},
+		{"", "brk_fails", c.Breaker.Failures}, {"", "brk_window", c.Breaker.Window.Milliseconds()},
+		{"", "brk_cool", c.Breaker.Cooldown.Milliseconds()}, {"", "brk_cool_max", c.Breaker.CooldownMax.Milliseconds()},
+		{"", "brk_auth", c.Breaker.AuthFailures}, {"", "brk_404", c.Breaker.NotFound},
+		{"", "halt_hour", c.Breaker.ProbeQuota.Milliseconds()}, {"", "halt_blocked", c.Breaker.ProbeBlocked.Milliseconds()},
+	} {
+		put(ScopeTune, f.name, f.value)
+	}
+	return out
+}
+
+func perMille(share float64) int64 { return int64(math.Round(share * 1000)) }
+
+// stateNames are the state hashes of the configuration.
+func (c Config) stateNames() string {
+	var names []string
+	for _, s := range c.Sources {
+		for _, path := range tasks.Paths {
+			names = append(names, "s:"+ScopeOf(s.Name, path))
+		}
+	}
+	for _, group := range sortedKeys(c.Groups) {
+		names = append(names, "grp:"+group)
+	}
+	return strings.Join(names, ",")
+}
+
+// SeedLimits writes the limits of the configuration that Redis does not have
+// yet. Run does it at start, and every exchange that finds none.
+func (g *Gates) SeedLimits(ctx context.Context) (Revision, error) {
+	return g.writeLimits(ctx, "seed", "configuration", g.cfg.wanted())
+}
+
+// SetLimits changes limits for every worker at once and raises the revision.
+// who is kept beside each change. Unknown scopes and names are refused.
+func (g *Gates) SetLimits(ctx context.Context, changes []Limit, who string) (Revision, error) {
+	if who = strings.TrimSpace(who); who == "" {
+		return Revision{}, errors.New("set limits: who changes them must be named")
+	}
+	var bad []error
+	for _, c := range changes {
+		bad = append(bad, g.checkLimit(c))
+	}
+	if err := errors.Join(bad...); err != nil {
+		return Revision{}, fmt.Errorf("set limits: %w", err)
+	}
+	if _, err := g.SeedLimits(ctx); err != nil {
+		return Revision{}, err
+	}
+	return g.writeLimits(ctx, "set", strings.ReplaceAll(who, " ", "_"), changes)
+}
+
+func (g *Gates) checkLimit(c Limit) error {
+	known := slices.ContainsFunc(g.cfg.wanted(), func(w Limit) bool {
+		sameScope := w.Scope == c.Scope || strings.HasPrefix(w.Scope, "group/") && strings.HasPrefix(c.Scope, "group/")
+		return sameScope && w.Name == c.Name
+	})
+	if group, ok := strings.CutPrefix(c.Scope, "group/"); ok && nameRule.MatchString(group) {
+		known = known || slices.Contains(groupLimits, c.Name)
+	}
+	if !known {
+		return fmt.Errorf("unknown limit %s/%s", c.Scope, c.Name)
+	}
+	if c.Name == "source" {
+		if c.Value == "" || slices.ContainsFunc(g.cfg.Sources, func(s SourceConfig) bool { return s.Name == c.Value }) {
+			return nil
+		}
+		return fmt.Errorf("limit %s/source: no source %q", c.Scope, c.Value)
+	}
+	n, err := strconv.ParseInt(c.Value, 10, 64)
+	top := int64(1e9)
+	if c.Name == "share" || c.Name == "slot_share" {
+		top = 1000
+	}
+	if err != nil || n < 0 || n > top {
+		return fmt.Errorf("limit %s/%s %q: want a whole number from 0 to %d", c.Scope, c.Name, c.Value, top)
+	}
+	return nil
+}
+
+// groupLimits are the limits of a group, new ones included.
+var groupLimits = []string{"share", "units_per_day", "units_per_month", "weight", "slot_share", "source"}
+
+func (g *Gates) writeLimits(ctx context.Context, mode, who string, limits []Limit) (Revision, error) {
+	names := g.cfg.stateNames()
+	for _, l := range limits {
+		if group, ok := strings.CutPrefix(l.Scope, "group/"); ok && g.cfg.Groups[group] == (Group{}) {
+			names += ",grp:" + group
+		}
+	}
+	args := []any{g.cfg.Prefix, mode, who, names}
+	for _, l := range limits {
+		args = append(args, l.Scope+"/"+l.Name, l.Value)
+	}
+	reply, err := g.run(ctx, limitsScript, args)
+	if err != nil {
+		return Revision{}, err
+	}
+	f := reader{list: reply}
+	rev := Revision{Number: f.int(), By: who, At: time.Now()}
+	if f.bad {
+		return Revision{}, fmt.Errorf("write limits: %w: %w", ErrUnavailable, errReply)
+	}
+	g.revision.Store(rev.Number)
+	return rev, nil
+}
+
+// LimitsInForce reads what holds now, sorted by scope and name.
+func (g *Gates) LimitsInForce(ctx context.Context) ([]Limit, Revision, error) {
+	hashes, _, _, err := g.read(ctx, "", "limits")
+	if err != nil {
+		return nil, Revision{}, err
+	}
+	h := hashes[0]
+	rev := Revision{Number: h.int("rev"), By: h["by"], At: h.moment("at")}
+	var out []Limit
+	for _, field := range sortedKeys(h) {
+		if cut := strings.LastIndex(field, "/"); cut > 0 {
+			out = append(out, Limit{Scope: field[:cut], Name: field[cut+1:], Value: h[field]})
+		}
+	}
+	return out, rev, nil
+}
+
+// Drift lists the limits of the configuration that are not in force, because
+// somebody changed them since they were seeded. Value is the configured one.
+func (g *Gates) Drift(ctx context.Context) ([]Limit, error) {
+	inForce, _, err := g.LimitsInForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Limit
+	for _, w := range g.cfg.wanted() {
+		if !slices.Contains(inForce, w) {
+			out = append(out, w)
+		}
+	}
+	return out, nil
+}
+
+// RevisionSeen is the revision the last reply carried; 0 before the first.
+func (g *Gates) RevisionSeen() int64 { return g.revision.Load() }

@@ -1,0 +1,102 @@
+-- Part of exchange: what a source+path allows when nobody has said (R16). The
+-- permits (lim, ×1000) and the requests per minute (rl, ×1000) are learned from
+-- throttles, by the whole fleet together.
+
+-- permits_of: how many calls may be in flight, configured and learned.
+local function permits_of(s)
+  local cap = num(s, 'lc')
+  if num(g, 'aimd') == 0 then return cap end
+  if cap <= 0 then cap = num(g, 'aimd_max') end
+  return min(cap, max(1, floor(num(s, 'lim') / 1000)))
+end
+
+-- rate_of: requests per minute, burst, and the cost of one call.
+local function rate_of(s)
+  local per_minute, burst = num(s, 'lr'), max(1, num(s, 'lrb'))
+  local learned = num(s, 'rl') / 1000
+  if learned > 0 and num(g, 'aimd') == 1 and (per_minute <= 0 or learned < per_minute) then return learned, 1, 1 end
+  return per_minute, burst, 1
+end
+
+-- measure keeps the rate of successes (rq, per minute ×1000) over about a second.
+local function measure(s)
+  local from = num(s, 'rw')
+  add(s, 'rn', 1)
+  if from == 0 or now < from or now - from > 5000 then
+    put(s, 'rw', now)
+    put(s, 'rn', 1)
+  elseif now - from >= 1000 then
+    local rate, old = num(s, 'rn') * 60000000 / (now - from), num(s, 'rq')
+    put(s, 'rq', old == 0 and rate or (old + rate) / 2)
+    put(s, 'rw', now)
+    put(s, 'rn', 0)
+  end
+end
+
+-- grow_rate: fast below the last cut, slowly near it, faster the longer no
+-- throttle comes. Only a rate that is used can be known to be too low.
+local function grow_rate(s)
+  local rl, last = num(s, 'rl'), num(s, 'rg')
+  if rl == 0 then return end
+  put(s, 'rg', now)
+  local dt = min(1, max(0, (now - last) / 1000))
+  if num(s, 'rq') < 0.7 * rl then return end
+  local top, calm = num(s, 'rmax'), max(0, now - num(s, 'cut')) / 1000
+  local growth = 0.004 + 0.0006 * calm
+  if rl < 0.98 * top then growth = 0.06 end
+  put(s, 'rl', rl * (1 + min(0.15, growth) * dt))
+end
+
+local function grow(s)
+  if num(g, 'aimd') == 0 then return end
+  put(s, 'tq', num(s, 'tq') * 0.95)
+  grow_rate(s)
+  local lim = num(s, 'lim')
+  if num(s, 'inflight') * 2000 < lim then return end -- an unused limit teaches nothing
+  local cap = num(s, 'lc')
+  if cap <= 0 then cap = num(g, 'aimd_max') end
+  if num(s, 'ss') == 1 then
+    lim = lim + 1000
+  else
+    local gap, calm = num(s, 'wmax') - lim, max(0, now - num(s, 'cut')) / 1000
+    local step = min(1000, 50 + 25 * calm)
+    if gap > 0.05 * lim then step = max(1000, gap * 0.3) end
+    lim = lim + step * 1000 / lim
+  end
+  put(s, 'lim', min(lim, cap * 1000))
+end
+
+-- cut: once per congestion event. Only a call admitted after the last cut can
+-- tell that the last cut was not enough. True if this throttle was such news.
+local function cut(s, admitted)
+  if admitted <= num(s, 'cut') then return false end
+  if num(g, 'aimd') == 0 then
+    put(s, 'cut', now)
+    return true
+  end
+  local persist = num(s, 'tq') + 50 -- ×1000: the share of throttles among late answers
+  put(s, 'tq', min(1000, persist))
+  local factor = persist > 150 and 0.5 or 0.85
+  local lim = min(num(s, 'lim'), max(1, num(s, 'inflight')) * 1000)
+  put(s, 'wmax', lim)
+  put(s, 'lim', max(num(g, 'aimd_floor') * 1000, lim * factor))
+  put(s, 'ss', 0)
+  local seen = num(s, 'rq')
+  local span = now - num(s, 'rw')
+  if seen == 0 and span >= 200 then seen = num(s, 'rn') * 60000000 / span end
+  local rl = num(s, 'rl')
+  if rl == 0 or rl > seen * 1.3 and seen > 0 then rl = seen end
+  if rl > 0 then
+    put(s, 'rmax', rl)
+    put(s, 'rl', max(1000, rl * (persist > 150 and 0.85 or 0.97)))
+    put(s, 'rg', now)
+  end
+  put(s, 'cut', now)
+  return true
+end
+
+-- ramp: after a shut source reopens, concurrency starts from the floor.
+local function ramp(s)
+  put(s, 'lim', num(g, 'aimd_floor') * 1000)
+  put(s, 'ss', 1)
+end

@@ -1,0 +1,64 @@
+-- limits: seeds or changes the limits and copies them into the state hashes,
+-- where every decision reads them together with its state.
+--
+-- KEYS 1 <prefix>g
+-- ARGV 1 prefix · 2 seed (only what is missing) or set · 3 who · 4 state names of the configuration (a,b): s:<source>:<path>, grp:<group>
+--      then per limit: name (<scope>/<limit>), value
+-- reply: {revision, number of changes}
+local g = state('g')
+local key = P .. 'limits'
+local changed = 0
+for i = 5, #ARGV, 2 do
+  local old = redis.call('HGET', key, ARGV[i])
+  if old ~= ARGV[i + 1] and (ARGV[2] == 'set' or not old) then
+    redis.call('HSET', key, ARGV[i], ARGV[i + 1])
+    changed = changed + 1
+    if ARGV[2] == 'set' then
+      redis.call('LPUSH', P .. 'limits:log', int(now) .. ' ' .. ARGV[3] .. ' ' .. ARGV[i] .. ' ' .. (old or '-') .. ' ' .. ARGV[i + 1])
+      redis.call('LTRIM', P .. 'limits:log', 0, 199)
+    end
+  end
+end
+local rev = tonumber(redis.call('HGET', key, 'rev') or '0')
+if changed > 0 or rev == 0 then
+  rev = rev + 1
+  redis.call('HSET', key, 'rev', int(rev), 'by', ARGV[3], 'at', int(now))
+end
+
+local known, scopes = {}, {}
+each(str(g, 'scopes') .. ',' .. ARGV[4], function(name)
+  if not known[name] then
+    known[name] = true
+    scopes[#scopes + 1] = name
+  end
+end)
+put(g, 'scopes', table.concat(scopes, ','))
+
+local short = { concurrency = 'lc', requests_per_minute = 'lr', request_burst = 'lrb', units_per_minute = 'lu', unit_burst = 'lub',
+  units_per_day = 'ld', units_per_month = 'lm', share = 'share', source = 'pin' }
+local all = redis.call('HGETALL', key)
+for i = 1, #all, 2 do
+  local scope, limit = string.match(all[i], '^(.+)/([%w_]+)$')
+  if scope == 'tune' then
+    put(g, limit, all[i + 1])
+  elseif scope and short[limit] then
+    local name = scope
+    if string.sub(scope, 1, 6) == 'group/' then
+      name = 'grp:' .. string.sub(scope, 7)
+    elseif scope ~= 'g' then
+      name = 's:' .. scope
+    end
+    put(state(name), short[limit], all[i + 1])
+  end
+end
+put(g, 'rev', rev)
+for i = 1, #scopes do
+  local st = state(scopes[i])
+  put(st, 'rev', rev)
+  if string.sub(scopes[i], 1, 2) == 's:' and st.v.lim == nil then
+    put(st, 'lim', num(g, 'aimd_start') * 1000)
+    put(st, 'ss', 1)
+  end
+end
+flush()
+return { rev, changed }

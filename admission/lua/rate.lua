@@ -1,0 +1,46 @@
+-- Part of exchange: smooth rates (GCRA). A theoretical arrival time (tat, µs)
+-- per gate; burst cells may come at once, then one per interval.
+
+local WAIT_US = 15000000 -- waiters are spread over at most this much time
+
+-- gcra: the moment n cells may start (µs, ≥ now). It may lie up to `lookahead`
+-- in the future: the caller waits for it, so that late callers cost no rate.
+local function gcra(st, field, per_minute, burst, n)
+  local interval = 60000000 / per_minute
+  local tat = num(st, field)
+  if tat > now_us + (burst + n) * interval + DAY * 1000 then tat = now_us end -- the clock stepped back
+  return max(now_us, max(tat, now_us) + (min(n, burst) - burst) * interval), interval
+end
+
+-- charge takes n cells for a start at `start`. <field>_idle remembers when the
+-- gate last stood idle: what was taken before that cannot be given back.
+local function charge(st, field, per_minute, n, start)
+  local tat = num(st, field)
+  if tat > start + DAY * 1000 then tat = 0 end
+  if tat < start then
+    tat = start
+    put(st, field .. '_idle', start)
+  end
+  put(st, field, tat + ceil(n * 60000000 / per_minute))
+end
+
+-- credit gives n cells back that were taken at `taken` (µs).
+local function credit(st, field, per_minute, n, taken)
+  if per_minute <= 0 or n <= 0 or num(st, field .. '_idle') > taken then return end
+  put(st, field, num(st, field) - floor(n * 60000000 / per_minute))
+end
+
+-- place: when a refused caller should come back, ms. Waiters get places one
+-- interval apart from the first opening on, so that they do not come in herds.
+local function place(st, field, opening, interval, r)
+  local last = num(st, field)
+  local spot = max(opening, now_us + 1000)
+  if last >= spot and last < spot + WAIT_US then
+    spot = last + interval
+  elseif last >= spot + WAIT_US then
+    spot = spot + r.r1 % WAIT_US
+    return ceil((spot - now_us) / 1000)
+  end
+  put(st, field, spot)
+  return ceil((spot - now_us) / 1000)
+end
