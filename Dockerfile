@@ -7,8 +7,6 @@ FROM scratch AS base
 ENV PATH=/usr/local/bin \
     REPRISE_STORE_URL=sqlite:/data/reprise.db \
     REPRISE_LOG_FORMAT=json
-WORKDIR /data
-VOLUME /data
 # 8080 is the admin listener (web UI, metrics, health). It stays on loopback unless admin.addr and admin.password are set.
 EXPOSE 8080
 CMD ["worker", "run"]
@@ -16,6 +14,8 @@ CMD ["worker", "run"]
 FROM base AS prebuilt
 COPY --chown=65532:65532 bin/image/ /
 USER 65532:65532
+WORKDIR /data
+VOLUME /data
 
 FROM golang:1.26 AS build
 WORKDIR /src
@@ -27,3 +27,5 @@ RUN make image-root DEST=/image
 FROM base
 COPY --from=build --chown=65532:65532 /image/ /
 USER 65532:65532
+WORKDIR /data
+VOLUME /data
