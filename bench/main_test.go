@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestWithoutACaseTheCasesAreListed(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"-h"}, {"--help"}} {
+		var out, errs bytes.Buffer
+		require.Zero(t, run(t.Context(), args, &out, &errs))
+		for name, c := range cases {
+			require.Contains(t, out.String(), name)
+			require.Contains(t, out.String(), c.about)
+		}
+		require.Empty(t, errs.String())
+	}
+}
+
+func TestUnknownCaseIsAnErrorWithTheList(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	require.Equal(t, 1, run(t.Context(), []string{"nothing"}, &out, &errs))
+	require.Contains(t, errs.String(), `no case "nothing"`)
+	require.Contains(t, errs.String(), "store")
+	require.Empty(t, out.String())
+}
+
+func TestEveryCaseExplainsItsFlags(t *testing.T) {
+	t.Parallel()
+	for name := range cases {
+		var out, errs bytes.Buffer
+		require.Zero(t, run(t.Context(), []string{name, "-h"}, &out, &errs), name)
+		require.Empty(t, errs.String(), name)
+		require.NotEmpty(t, out.String(), name)
+	}
+}
+
+func TestStoreEndsWithItsFiguresInJSON(t *testing.T) {
+	t.Parallel()
+	figures := lastLine(t, "store", "--rounds=1", "--round=100ms", "--callers=4", "--dir="+t.TempDir())
+	require.Positive(t, figures["settles_per_s"])
+	require.Positive(t, figures["share"])
+}
+
+func TestMedianIsTheMiddle(t *testing.T) {
+	t.Parallel()
+	require.Zero(t, median(nil))
+	require.Equal(t, 2.0, median([]float64{3, 1, 2}))
+	require.Equal(t, 2.5, median([]float64{4, 1, 2, 3}))
+}
+
+// lastLine runs a case and reads the JSON its output ends with.
+func lastLine(t *testing.T, args ...string) map[string]float64 {
+	t.Helper()
+	var out, errs bytes.Buffer
+	require.Zero(t, run(t.Context(), args, &out, &errs), errs.String())
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Greater(t, len(lines), 1, "a table comes first")
+	var figures map[string]float64
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &figures))
+	return figures
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"reprise/store"
+)
+
+// bareInserts are the rows of one finished task, in the store's own schema.
+var bareInserts = []string{
+	`INSERT INTO task (key, path, queue, payload, finished, verdict, outcome, created_at, attempted_at, updated_at, finished_at)
+	 VALUES (?1, 'recognize', 'recognize', '{"v":1}', TRUE, 'done', 'match', ?2, ?2, ?2, ?2)`,
+	`INSERT INTO result (key, generation, attempt_id, verdict, outcome, body, finished_at)
+	 VALUES (?1, 0, ?1 || '.1', 'done', 'match', ?3, ?2)`,
+	`INSERT INTO call (attempt_id, key, generation, source, path, queue, outcome, verdict, http_status, phase,
+	        latency_us, units, unit_basis, price, cost, at)
+	 VALUES (?1 || '.1', ?1, 0, 'main', 'recognize', 'recognize', 'match', 'done', 200, 'answered',
+	        800000, 1, 'estimated', 0.005, 0.005, ?2)`,
+}
+
+// bareRound is the ceiling: one writer, prepared inserts, full transactions.
+func bareRound(ctx context.Context, s *store.Store, set storeSettings) (rate float64, err error) {
+	conn, err := s.DB().Conn(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("take connection: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	var inserts []*sql.Stmt
+	for _, query := range bareInserts {
+		stmt, err := conn.PrepareContext(ctx, query)
+		if err != nil {
+			return 0, fmt.Errorf("prepare bare insert: %w", err)
+		}
+		defer stmt.Close()
+		inserts = append(inserts, stmt)
+	}
+	start, done := time.Now(), 0
+	for time.Since(start) < set.round {
+		if err := bareTransaction(ctx, conn, inserts, done, set.callers); err != nil {
+			return 0, err
+		}
+		done += set.callers
+	}
+	return float64(done) / time.Since(start).Seconds(), nil
+}
+
+func bareTransaction(ctx context.Context, conn *sql.Conn, inserts []*sql.Stmt, from, count int) error {
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // of a committed transaction: nothing
+	for n := from; n < from+count; n++ {
+		key, at := fmt.Sprintf("recognize_%d", n), time.Now().UnixMilli()
+		for i, stmt := range inserts {
+			args := []any{key, at, string(benchResult)}
+			if i != 1 { // only the result row has a body
+				args = args[:2]
+			}
+			if _, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, args...); err != nil {
+				return fmt.Errorf("insert row %d of %s: %w", i, key, err)
+			}
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
