@@ -23,10 +23,11 @@ type Audio struct {
 	Name string
 }
 
-// BeforeBody runs at the first read of the request body: after DNS, dial and
-// TLS, before any byte of the request leaves. An error ends the call as
-// unsent. It runs at most once a call, on another goroutine, and the call does
-// not return before it has. It must heed its context.
+// BeforeBody runs at the first read of the request body: after DNS, dial, TLS
+// and the request's head (which holds no secret and no parameter), before any
+// byte of the body. An error ends the call as unsent. It runs at most once a
+// call, on another goroutine, and the call does not return before it has. It
+// must heed its context, which ends with the call's timeout.
 type BeforeBody func(context.Context) error
 
 // Meta is what every successful call reports about itself.

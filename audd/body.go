@@ -15,9 +15,10 @@ var errSealed = errors.New("the call is over")
 // and knows whether any byte was handed out. After seal nothing is handed out
 // any more, so what the call reports as unsent stays unsent.
 type requestBody struct {
-	ctx    context.Context // of the call; the transport's reads know no other
-	before BeforeBody
-	form   form
+	ctx      context.Context // of the call; the transport's reads know no other
+	before   BeforeBody
+	form     form
+	starting func() // called once, right before the first byte is handed out
 
 	mu       sync.Mutex
 	sealed   bool
@@ -27,10 +28,6 @@ type requestBody struct {
 	hookErr  error
 	localErr error
 	close    sync.Once
-}
-
-func newRequestBody(ctx context.Context, before BeforeBody, f form) *requestBody {
-	return &requestBody{ctx: ctx, before: before, form: f}
 }
 
 // Read implements io.Reader for net/http's write loop.
@@ -86,7 +83,10 @@ func (b *requestBody) enter() error {
 			return errSealed
 		}
 	}
-	b.started = true
+	if !b.started {
+		b.started = true
+		b.starting()
+	}
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (b *requestBody) Close() error {
 }
 
 // seal ends the body: it waits for a running hook, hands out nothing from now
-// on and closes the source. The call's context must be done or the exchange over.
+// on and closes the source.
 func (b *requestBody) seal() (started bool, hookErr, localErr error) {
 	b.mu.Lock()
 	b.sealed = true

@@ -35,13 +35,8 @@ type exchange struct {
 	scrub scrubber
 	start time.Time
 	body  *requestBody
-	conn  atomic.Pointer[connMark]
-}
-
-// connMark is the connection the request was given and what it had written by then.
-type connMark struct {
-	conn *conn
-	mark int64
+	conn  atomic.Pointer[conn] // the connection the request was given; nil if it is not ours
+	head  atomic.Int64         // what conn had written before the first body byte
 }
 
 // do makes the one request and returns AudD's successful answer, or an *Error.
@@ -62,7 +57,7 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout(in.timeout))
 	defer cancel()
-	x.body = newRequestBody(ctx, in.before, f)
+	x.body = &requestBody{ctx: ctx, before: in.before, form: f, starting: x.mark}
 	// A source that blocks would hold the call beyond its deadline.
 	defer context.AfterFunc(ctx, func() { _ = x.body.Close() })()
 
@@ -86,8 +81,7 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 	}
 	raw, readErr := readAnswer(resp, in.limit)
 	cause := ctx.Err()
-	cancel() // a hook that still runs must end
-	if _, hookErr, _ := x.body.seal(); hookErr != nil {
+	if _, hookErr, _ := x.body.seal(); hookErr != nil { // the server answered before it had a body
 		return answer{}, x.fail(&Error{Kind: KindHook, Phase: PhaseUnsent, Err: x.scrub.own(hookErr)})
 	}
 	if readErr != nil {
@@ -100,11 +94,17 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 func (x *exchange) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
-			if own := ownConn(info.Conn); own != nil {
-				x.conn.Store(&connMark{conn: own, mark: own.written.Load()})
-			}
+			x.conn.Store(ownConn(info.Conn))
 		},
 	})
+}
+
+// mark notes, right before the first body byte, what the connection has written:
+// by now net/http has flushed the request's head, so all that follows is body.
+func (x *exchange) mark() {
+	if own := x.conn.Load(); own != nil {
+		x.head.Store(own.written.Load())
+	}
 }
 
 // failTransport judges a call that got no answer. cause is the context's error, if it was over.
@@ -113,7 +113,7 @@ func (x *exchange) failTransport(err, cause error) error {
 	phase := PhaseUnsent
 	if started {
 		phase = PhaseSent
-		if m := x.conn.Load(); m != nil && m.conn.untouchedSince(m.mark) {
+		if own := x.conn.Load(); own != nil && own.untouchedSince(x.head.Load()) {
 			phase = PhaseUnsent
 		}
 	}

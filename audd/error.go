@@ -42,8 +42,10 @@ const (
 	KindBody Kind = "body"
 )
 
-// Error is the error of every failed call. Its text, and the text of every
-// error it wraps, is valid UTF-8 and free of the token and of URL queries.
+// Error is the error of every failed call. Its text, and the text of Err, is
+// valid UTF-8 and free of the token and of URL queries. Below Err lies the
+// cause itself (a hook's error, a *net.OpError), for errors.Is and errors.As;
+// a caller's own error keeps its own text there, so log the *Error, not its causes.
 type Error struct {
 	Op         string        // "recognize", "enterprise", "upload" or "getStreams"
 	Kind       Kind          // why the call failed

@@ -65,7 +65,7 @@ func (s *scrubber) addURL(raw string) {
 		if err != nil {
 			plain = value
 		}
-		secrets = append(secrets, value, plain, url.QueryEscape(plain))
+		secrets = append(secrets, pair, value, plain, url.QueryEscape(plain))
 	}
 	for _, secret := range secrets {
 		if len(secret) >= minSecret {
