@@ -62,7 +62,7 @@ func (o *options) bind(cmd *cobra.Command) {
 	f.StringVar(&c.EnterpriseAddr, "enterprise-addr", "", "second address with enterprise at its root; empty: only /enterprise/")
 	f.StringSliceVar(&c.Tokens, "tokens", nil, "tokens that are good; empty: any")
 	f.Int64Var(&c.Quota, "quota", 0, "units a token may be charged before code 902; 0: no bound")
-	f.Float64Var(&c.MatchShare, "match-share", 0.5, "share of contents that match, by their hash; negative: none")
+	f.Float64Var(&c.MatchShare, "match-share", 0.5, "share of contents that match, by their hash")
 	f.DurationVar(&c.Limits.Latency, "latency", 0, "time from the whole request to its answer")
 	f.Float64Var(&c.Limits.Jitter, "latency-jitter", 0, "latency is drawn from latency × (1 ± this)")
 	f.Float64Var(&c.Limits.Rate, "rate", 0, "requests a second over all metered paths; 0: no limit")
@@ -82,6 +82,9 @@ func (o *options) bind(cmd *cobra.Command) {
 func (o *options) serve(cmd *cobra.Command) error {
 	cfg := o.cfg
 	cfg.IndexDelay, cfg.URLDuration = o.indexDelay, o.urlTime
+	if cfg.MatchShare == 0 {
+		cfg.MatchShare = -1 // in Config 0 means the default
+	}
 	if o.rules != "" {
 		rules, err := auddsim.LoadRules(o.rules)
 		if err != nil {

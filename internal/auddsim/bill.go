@@ -40,8 +40,9 @@ type Content struct {
 	Outcomes map[string]int64 `json:"outcomes,omitempty"`
 }
 
-// Send is the part of the bill of one upload slot. Started counts requests whose file began to arrive (or whose url did),
-// running ones included; the others count at the end of a request.
+// Send is the part of the bill of one upload slot. Started counts requests
+// whose body arrived as far as the audio_id and the beginning of the file, or as far as it got; running ones are in it. The others count at
+// the end of a request.
 type Send struct {
 	Token    string           `json:"token"`
 	AudioID  int64            `json:"audio_id"`
@@ -161,14 +162,15 @@ func (l *ledger) charge(e *Request, units, quota int64) bool {
 	return true
 }
 
-// started counts an upload whose audio begins to arrive.
-func (l *ledger) started(e *Request) {
+// started counts an upload that begins to arrive; false: it is none, or its slot is not known yet.
+func (l *ledger) started(e *Request) bool {
 	if e.Path != PathUpload || e.AudioID == nil {
-		return
+		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sendLocked(e).Started++
+	return true
 }
 
 // finished counts a request at its end.

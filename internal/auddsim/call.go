@@ -24,6 +24,7 @@ type call struct {
 	refused  bool     // by the limits: rules and holds are not asked
 	namedRun bool     // what depends on form fields was looked at
 	limiter  *limiter // where to leave; nil: nothing to leave
+	started  bool     // counted in Send.Started
 	finished bool
 }
 
@@ -94,6 +95,7 @@ func (c *call) run() {
 		err = c.receive()
 	}
 	c.identify()
+	c.start()
 	switch {
 	case errors.Is(err, errReset):
 		c.reset()
@@ -148,8 +150,15 @@ func (c *call) named() error {
 	c.namedRun = true
 	c.body.cautious = false
 	c.identify()
-	c.sim.bill.started(c.entry)
+	c.start()
 	return c.early(true)
+}
+
+// start counts the send of an upload, once, as soon as its slot is known.
+func (c *call) start() {
+	if !c.started && c.body.n > 0 {
+		c.started = c.sim.bill.started(c.entry)
+	}
 }
 
 // early runs the rules and holds that act before the end of the body: those known from the header alone, or those that

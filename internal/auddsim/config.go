@@ -20,39 +20,39 @@ const (
 // is no latency, no limit and no quota.
 type Config struct {
 	// Tokens is the allow-list. Empty: every token that was not revoked is good.
-	Tokens []string `json:"tokens,omitempty"`
+	Tokens []string
 	// Quota is the number of units a token may be charged before it is answered 902. 0: none.
-	Quota int64 `json:"quota,omitempty"`
+	Quota int64
 	// Deny lists, per path, the tokens that are answered 904 there; "*" stands for every token.
-	Deny map[string][]string `json:"deny,omitempty"`
+	Deny map[string][]string
 	// MatchShare is the share of contents that match. 0: one half; negative: none.
-	MatchShare float64 `json:"match_share,omitempty"`
+	MatchShare float64
 	// BytesPerSecond estimates the length of audio without a WAV header. 0: 16,000.
-	BytesPerSecond int64 `json:"bytes_per_second,omitempty"`
+	BytesPerSecond int64
 	// URLDuration is the length assumed of audio given by URL (nothing is downloaded). 0: 3 minutes.
-	URLDuration time.Duration `json:"-"`
+	URLDuration time.Duration
 	// IndexDelay is the time after an upload before recognize finds it. 0: at once.
-	IndexDelay time.Duration `json:"-"`
+	IndexDelay time.Duration
 	// MaxRecognizeBytes is the largest file recognize takes; larger ones are answered 400. 0: 10 MiB; negative: no bound.
-	MaxRecognizeBytes int64 `json:"max_recognize_bytes,omitempty"`
+	MaxRecognizeBytes int64
 	// LimitCountsMatches makes enterprise's limit bound the songs returned instead of the chunks scanned (and billed).
-	LimitCountsMatches bool `json:"limit_counts_matches,omitempty"`
+	LimitCountsMatches bool
 	// ListEmptyChunks makes enterprise list scanned chunks without songs.
-	ListEmptyChunks bool `json:"list_empty_chunks,omitempty"`
+	ListEmptyChunks bool
 	// Limits holds for all metered paths together, except those with limits of their own in PathLimits.
-	Limits Limits `json:"limits"`
+	Limits Limits
 	// PathLimits gives a path a rate, a concurrency and a latency of its own.
-	PathLimits map[string]Limits `json:"path_limits,omitempty"`
+	PathLimits map[string]Limits
 	// Seed feeds latency and the coin of Rule.Probability. The same seed and order of requests give the same answers.
-	Seed uint64 `json:"seed,omitempty"`
+	Seed uint64
 	// Rules are tried in this order; see Rule.
-	Rules []Rule `json:"rules,omitempty"`
+	Rules []Rule
 	// LogSize is the number of finished requests kept. 0: 200,000.
-	LogSize int `json:"log_size,omitempty"`
+	LogSize int
 	// LogHeaders names request headers to keep in the log.
-	LogHeaders []string `json:"log_headers,omitempty"`
+	LogHeaders []string
 	// EnterpriseAddr makes Listen open a second listener with enterprise at its root, as AudD has it. Empty: none.
-	EnterpriseAddr string `json:"enterprise_addr,omitempty"`
+	EnterpriseAddr string
 }
 
 // Limits are what a path allows and how long it takes. The zero value: no limit, no latency.
