@@ -14,6 +14,7 @@ import (
 // commands are built once for the whole test binary, and only those that a test asks for.
 var commands struct {
 	sync.Mutex
+
 	dir    string
 	builds map[string]func() error
 }
