@@ -22,7 +22,7 @@ func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 		Generation: d.standing.Generation, Units: units, UnitsBounded: bounded,
 		Exclude: d.excluded, Pinned: d.payload.Params.Source,
 	}
-	until := w.now().Add(w.opts.slotWait())
+	until := w.now().Add(w.opts.SlotWait)
 	for {
 		permit, err := w.gates.Acquire(ctx, req)
 		var refusal *admission.Refusal
@@ -31,7 +31,7 @@ func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 		switch {
 		case err == nil:
 			d.permit = permit
-			return w.pace(ctx, d, permit)
+			return nil
 		case errors.As(err, &refusal):
 			w.metrics.refusal(d.payload.Path, refusal.Gate)
 			if refusal.NoSource && d.refusal != nil {
@@ -41,11 +41,11 @@ func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 		case errors.As(err, &inFlight):
 			wait = inFlight.Until.Sub(w.now())
 			if wait > inFlightWait { // another delivery is on it: do not hold a slot for it
-				return snooze(tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
+				return w.without(d, tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
 			}
 		default:
 			w.warn.do("admission", "no call can be admitted; tasks wait", err)
-			return snooze(tasks.StoreDown, w.storeDelay(), "admission is not available")
+			return w.without(d, tasks.StoreDown, 0, "admission is not available")
 		}
 		if w.now().Add(wait).After(until) {
 			return w.refused(d, refusal)
@@ -63,18 +63,6 @@ const (
 	inFlightSnooze = 15 * time.Second
 )
 
-// pace waits for the slot in time that a rate gate reserved with the permit.
-func (w *Worker) pace(ctx context.Context, d *delivery, p *admission.Permit) *answer {
-	if p.Wait <= 0 {
-		return nil
-	}
-	if ans := w.waitFor(ctx, d, p.Wait, nil); ans != nil {
-		w.giveBack(ctx, d, tasks.Interrupted)
-		return ans
-	}
-	return nil
-}
-
 // waitFor waits in the slot until the time has passed or the worker stops.
 func (w *Worker) waitFor(ctx context.Context, d *delivery, wait time.Duration, why error) *answer {
 	done := w.waits.begin(d, why)
@@ -87,17 +75,15 @@ func (w *Worker) waitFor(ctx context.Context, d *delivery, wait time.Duration, w
 	case <-w.stopping:
 	case <-ctx.Done():
 	}
-	return snooze(tasks.Interrupted, time.Second, "the worker stopped before the call")
+	return w.without(d, tasks.Interrupted, 0, "the worker stopped before the call")
 }
 
 // refused sends a task back to the queue with the time its gate opens.
 func (w *Worker) refused(d *delivery, r *admission.Refusal) *answer {
 	if r == nil {
-		return snooze(tasks.Refused, inFlightSnooze, "in flight in another delivery")
+		return w.without(d, tasks.Refused, inFlightSnooze, "in flight in another delivery")
 	}
-	jitter := time.Duration(w.random() * float64(min(r.RetryAfter/4, time.Minute)))
-	delay := min(r.RetryAfter+jitter, retrypolicy.MaxSnooze)
-	return snooze(tasks.Refused, delay, fmt.Sprintf("gate %s of source %s opens in %s", r.Gate, r.Source, r.RetryAfter.Round(time.Second)))
+	return w.without(d, tasks.Refused, r.RetryAfter, fmt.Sprintf("gate %s of source %s opens in %s", r.Gate, r.Source, r.RetryAfter.Round(time.Second)))
 }
 
 // giveUpAccount settles what an account refusal decided, when no other source
@@ -128,12 +114,24 @@ func (w *Worker) mourn(ctx context.Context, d *delivery) *answer {
 		}
 		w.metrics.attempt(d.payload.Path, tasks.Crash)
 	}
-	c, over := w.policy.Exhausted(d.payload.Path, d.record())
+	c, over := w.exhausted(d)
 	if !over {
 		return nil
 	}
 	w.giveBack(ctx, d, tasks.Refused)
 	return w.finish(ctx, d, c)
+}
+
+// exhausted asks the policy whether the task may make another call at all: a
+// lost attempt may have used up a budget, or its own time may be over.
+func (w *Worker) exhausted(d *delivery) (retrypolicy.Classified, bool) {
+	record := d.record()
+	if w.policy.GivenUp(record) {
+		return retrypolicy.Classified{Outcome: tasks.Expired, Reason: string(tasks.Expired) + ": its own time is used up"}, true
+	}
+	c := retrypolicy.Classified{Outcome: tasks.Crash, Reason: string(tasks.Crash) + ": its worker died during the call"}
+	over := d.permit.Lost != nil && w.policy.Decide(d.payload.Path, c, record, 0).Verdict == tasks.Archive
+	return c, over
 }
 
 // giveBack returns a permit whose call was never made.

@@ -42,8 +42,11 @@ func answerOf(d retrypolicy.Decision) *answer {
 	return &answer{verdict: d.Verdict, outcome: d.Outcome, delay: d.Delay, reason: d.Reason}
 }
 
-func snooze(outcome tasks.Outcome, delay time.Duration, reason string) *answer {
-	return &answer{verdict: tasks.Snooze, outcome: outcome, delay: delay, reason: string(outcome) + ": " + reason}
+// without answers a delivery that ends before a call: the policy's row for the
+// outcome, with what the gate or store asked for as the least wait.
+func (w *Worker) without(d *delivery, outcome tasks.Outcome, wait time.Duration, reason string) *answer {
+	c := retrypolicy.Classified{Outcome: outcome, RetryAfter: wait, Reason: string(outcome) + ": " + reason}
+	return answerOf(w.policy.Decide(d.payload.Path, c, d.record(), w.random()))
 }
 
 // reply hands the verdict to asynq: the one place where a verdict becomes

@@ -46,7 +46,12 @@ func (w *Worker) call(ctx context.Context, d *delivery) reply {
 	if d.payload.Input.Kind != tasks.URLInput {
 		audio.Open = in.open
 	}
-	before := func(context.Context) error { return d.permit.Valid() }
+	before := func(context.Context) error {
+		if err := d.permit.Valid(); err != nil {
+			return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
+		}
+		return nil
+	}
 	r := reply{started: w.now()}
 	a := d.payload.Params
 	switch d.payload.Path {

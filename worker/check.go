@@ -111,3 +111,6 @@ func tokenRefused(e *audd.Error) bool {
 	c := retrypolicy.Classify(retrypolicy.Attempt{Path: tasks.Recognize, Err: e})
 	return c.Outcome == tasks.Authentication
 }
+
+// Check makes the checks of a start and changes nothing.
+func (w *Worker) Check(ctx context.Context) error { return w.check(ctx) }

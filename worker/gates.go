@@ -31,5 +31,12 @@ func (g *gates) Release(ctx context.Context, p *admission.Permit, s admission.Se
 	})
 }
 
+// run renews permits until ctx ends.
+func (g *gates) run(ctx context.Context) {
+	if err := g.Gates.Run(ctx); err != nil && ctx.Err() == nil {
+		g.warn.do("admission", "permits are not renewed", err)
+	}
+}
+
 // flush waits for the reports under way, each bounded by its own timeout.
 func (g *gates) flush() { g.pending.Wait() }

@@ -109,8 +109,6 @@ func DefaultOptions() Options {
 // settleMargin is what the deadline ladder keeps for settling after a call.
 const settleMargin = 30 * time.Second
 
-func (o Options) slotWait() time.Duration { return o.SlotWait }
-
 // Validate reports every setting that cannot be right, by name, and checks the
 // deadline ladder: call timeout + slot wait < asynq timeout − 30 s.
 func (o Options) Validate() error {

@@ -10,10 +10,6 @@ import (
 	"reprise/tasks"
 )
 
-// newerDelay is the wait before a task of a newer version is looked at again:
-// long enough not to spin while a rolling update finishes.
-const newerDelay = 30 * time.Second
-
 // receive decodes the task and checks what can be decided without asking
 // anyone: unknown versions, unreadable payloads, links past their expiry, and
 // deadlines under which asynq would give up first.
@@ -21,7 +17,7 @@ func (w *Worker) receive(ctx context.Context, d *delivery) *answer {
 	payload, err := tasks.Decode(d.typ, d.raw)
 	switch {
 	case errors.Is(err, tasks.ErrNewerPayload):
-		return snooze(tasks.NewerPayload, newerDelay, err.Error())
+		return w.without(d, tasks.NewerPayload, 0, err.Error())
 	case err != nil:
 		return w.finish(ctx, d, retrypolicy.Classified{
 			Outcome: tasks.InvalidRequest,
@@ -29,17 +25,20 @@ func (w *Worker) receive(ctx context.Context, d *delivery) *answer {
 		})
 	}
 	d.payload = payload
-	if d.tooShort(w.now(), w.opts.slotWait()) {
+	if d.tooShort(w.now(), w.opts.timeoutOf(payload.Path)+w.opts.SlotWait) {
 		d.frail = true
-		return snooze(tasks.Interrupted, 0, "its asynq timeout leaves no room for a call; it is queued again with a longer one")
+		return w.without(d, tasks.Interrupted, 0, "its asynq timeout leaves no room for a call; it is queued again with a longer one")
+	}
+	if d.frail {
+		w.rescues.begin(ctx, d)
 	}
 	return nil
 }
 
 // tooShort reports whether asynq would give up on the task before a full wait
 // and call are over.
-func (d *delivery) tooShort(now time.Time, wait time.Duration) bool {
-	return !d.deadline.IsZero() && d.deadline.Sub(now) < d.payload.Path.CallTimeout()+wait+settleMargin
+func (d *delivery) tooShort(now time.Time, need time.Duration) bool {
+	return !d.deadline.IsZero() && d.deadline.Sub(now) < need+settleMargin
 }
 
 // settled answers a task that has its verdict already, without a call: the
@@ -48,13 +47,13 @@ func (w *Worker) settled(ctx context.Context, d *delivery) *answer {
 	standing, err := w.records.Standing(ctx, d.payload.Key)
 	if err != nil {
 		w.warn.do("store", "the store cannot be read; tasks wait", err)
-		return snooze(tasks.StoreDown, w.storeDelay(), "the store cannot be read")
+		return w.without(d, tasks.StoreDown, 0, "the store cannot be read")
 	}
 	d.standing = standing
 	if !standing.Finished {
 		kept, found, err := w.outbox.finished(ctx, d.payload.Key, standing.Generation)
 		if err != nil {
-			return snooze(tasks.StoreDown, w.storeDelay(), "the outbox cannot be read")
+			return w.without(d, tasks.StoreDown, 0, "the outbox cannot be read")
 		}
 		if found {
 			d.standing = standingOf(kept)
@@ -62,6 +61,7 @@ func (w *Worker) settled(ctx context.Context, d *delivery) *answer {
 	}
 	if d.standing.Finished {
 		w.metrics.repeated(d.payload.Path)
+		w.log.Info("answered from the store: no call", "task_id", d.id, "queue", d.queue, "outcome", string(d.standing.Outcome), "verdict", string(d.standing.Verdict))
 		return &answer{verdict: d.standing.Verdict, outcome: d.standing.Outcome, reason: d.standing.Reason}
 	}
 	if d.payload.Input.ExpiredAt(w.now()) {
@@ -87,10 +87,4 @@ func standingOf(s store.Settlement) store.Standing {
 		Known: true, Generation: s.Generation, Finished: s.Finished, Verdict: s.Verdict, Outcome: s.Outcome,
 		Reason: s.Reason, Final: s.Final, Result: s.Result, Path: s.Path, Queue: s.Queue, FinishedAt: s.At,
 	}
-}
-
-// storeDelay is the wait before a task that met a store or admission outage
-// comes back: 5 s with additive jitter, so that a fleet does not return at once.
-func (w *Worker) storeDelay() time.Duration {
-	return 5*time.Second + time.Duration(w.random()*float64(5*time.Second))
 }

@@ -63,6 +63,12 @@ func (r *rescues) note(ctx context.Context, d *delivery, a *answer) {
 	}
 }
 
+// begin notes a frail task before its call, so that it is mended even if its
+// worker dies and asynq's recoverer archives it.
+func (r *rescues) begin(ctx context.Context, d *delivery) {
+	r.note(ctx, d, &answer{verdict: tasks.Retry, delay: lostDelay})
+}
+
 // Pace of the mending: soon after a note of our own, seldom otherwise.
 const (
 	rescueSoon  = 200 * time.Millisecond

@@ -66,7 +66,7 @@ func (w *Worker) start() ([]*asynq.Server, error) {
 			Logger:                   asynqLog{w.log.With("component", "asynq", "path", string(path))},
 			LogLevel:                 asynq.WarnLevel,
 		})
-		if err := srv.Start(asynq.HandlerFunc(w.handle)); err != nil {
+		if err := srv.Start(asynq.HandlerFunc(w.deliver)); err != nil {
 			w.stop(servers)
 			return nil, fmt.Errorf("start the %s server: %w", path, err)
 		}
@@ -75,13 +75,22 @@ func (w *Worker) start() ([]*asynq.Server, error) {
 	return servers, nil
 }
 
+// deliver counts the slot as busy around a delivery.
+func (w *Worker) deliver(ctx context.Context, t *asynq.Task) error {
+	queue, _ := asynq.GetQueueName(ctx)
+	if path, _, err := tasks.SplitQueue(queue); err == nil {
+		defer w.metrics.working(path)()
+	}
+	return w.handle(ctx, t)
+}
+
 // stop ends the servers together: the drain is as long as the longest of them.
 func (w *Worker) stop(servers []*asynq.Server) {
 	for _, s := range servers {
 		s.Stop()
 	}
 	close(w.stopping)
-	w.gates.stopping()
+	w.queue.Stopping()
 	var group sync.WaitGroup
 	for _, s := range servers {
 		group.Go(s.Shutdown)

@@ -128,7 +128,7 @@ func (w *Worker) keep(ctx context.Context, d *delivery, s store.Settlement) *ans
 		case <-timer.C:
 		case <-w.halted.Done():
 			timer.Stop()
-			return snooze(tasks.StoreDown, time.Second, "the worker was stopped with its settlement unsaved")
+			return w.without(d, tasks.StoreDown, time.Second, "the worker was stopped with its settlement unsaved")
 		}
 	}
 }
@@ -161,6 +161,6 @@ func (w *Worker) release(ctx context.Context, d *delivery, r reply, c retrypolic
 	w.gates.Release(ctx, d.permit, admission.Settlement{
 		Outcome: dec.Outcome, Channel: string(dec.Channel), Halt: string(dec.Halt), Probeable: c.Probeable,
 		Shut: dec.Shut, Counted: dec.Counted, PossiblyBilled: dec.PossiblyBilled, UnitsUsed: units,
-		Latency: r.took, Backoff: dec.Delay, ClearRecord: !again && ends(dec.Verdict), RequestID: r.meta.RequestID,
+		Latency: r.took, Backoff: dec.Backoff, ClearRecord: !again && ends(dec.Verdict), RequestID: r.meta.RequestID,
 	})
 }

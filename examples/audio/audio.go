@@ -1,0 +1,9 @@
+// Package audio holds the sample clips that `worker dev` enqueues.
+package audio
+
+import "embed"
+
+// Files are the clips, by file name.
+//
+//go:embed *.mp3 *.flac *.wav *.ogg
+var Files embed.FS
