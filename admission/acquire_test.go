@@ -1,34 +1,207 @@
 package admission
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"reprise/internal/redistest"
 	"reprise/tasks"
 )
 
 func TestOneKeyIsNeverInFlightTwice(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.DB(t)
-	cfg := DefaultConfig()
-	g, err := New(rdb, cfg)
-	require.NoError(t, err)
-	r := Request{Key: "recognize_x", AttemptID: "a1", Path: tasks.Recognize, Units: 1, UnitsBounded: true}
-	p, err := g.Acquire(t.Context(), r)
-	require.NoError(t, err)
-	require.NoError(t, p.Valid())
-	require.NoError(t, g.Renew(t.Context()))
-	r.AttemptID = "a2"
-	_, err = g.Acquire(t.Context(), r)
+	b := newBench(t, nil)
+	p := b.acquire(request("recognize_x"))
+	_, err := b.Acquire(t.Context(), request("recognize_x"))
 	var f *InFlight
 	require.ErrorAs(t, err, &f)
-	require.NoError(t, g.Settle(t.Context(), p, Settlement{Outcome: tasks.Unavailable, Channel: ChannelFailure, Counted: true, PossiblyBilled: true}))
-	require.NoError(t, g.Settle(t.Context(), p, Settlement{Outcome: tasks.Unavailable, Channel: ChannelFailure, Counted: true, PossiblyBilled: true}))
-	p2, err := g.Acquire(t.Context(), r)
-	require.NoError(t, err)
-	require.Equal(t, 1, p2.Record.Counted)
-	require.Equal(t, 1, p2.Record.PossiblyBilled)
-	require.NoError(t, g.Settle(t.Context(), p2, Settlement{Outcome: tasks.Match, Channel: ChannelSuccess, ClearRecord: true}))
+	require.WithinDuration(t, time.Now().Add(12*time.Second), f.Until, 2*time.Second)
+	b.settle(p, done)
+	b.settle(b.acquire(request("recognize_x")), done)
+}
+
+func TestAcquireRepeatsItsAnswer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{Concurrency: 1, UnitsPerDay: 5}))
+	r := request("recognize_x")
+	_, err := b.Acquire(t.Context(), r)
+	b.seedAll(err, 0)
+	first, again := b.acquire(r), b.acquire(r)
+	require.Equal(t, first.Source, again.Source)
+	require.Equal(t, first.Record, again.Record)
+	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
+	require.EqualValues(t, 1, b.num("j:recognize_x", "pb"))
+	require.EqualValues(t, 1, b.num("b:"+first.budgets, "reserved"))
+}
+
+func TestSettleCountsOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	p := b.acquire(request("recognize_x"))
+	require.Equal(t, Record{}, p.Record)
+	b.settle(p, failed)
+	b.settle(p, failed)
+	p = b.acquire(request("recognize_x"))
+	require.Equal(t, 1, p.Record.Counted)
+	require.Equal(t, 1, p.Record.PossiblyBilled)
+	require.Equal(t, 1, p.Record.Streak)
+	require.Equal(t, 1, p.Record.SameOutcome)
+	require.Equal(t, tasks.Unavailable, p.Record.LastOutcome)
+	require.Equal(t, time.Second, p.Record.Spent)
+	require.False(t, p.Record.FirstFailure.IsZero())
+	require.Nil(t, p.Lost)
+	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
+}
+
+func TestAnAttemptThatWasSettledGetsNoSecondPermit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	r := request("recognize_x")
+	b.settle(b.acquire(r), done)
+	_, err := b.Acquire(t.Context(), r)
+	require.ErrorIs(t, err, ErrSettled)
+}
+
+func TestUnsentCallIsNotPossiblyBilled(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.settle(b.acquire(request("recognize_x")), Settlement{Outcome: tasks.UnavailableUnsent, Channel: ChannelFailure, Counted: true})
+	p := b.acquire(request("recognize_x"))
+	require.Equal(t, 1, p.Record.Counted)
+	require.Zero(t, p.Record.PossiblyBilled)
+}
+
+func TestCrashIsCountedAndNamedAtTheNextAcquire(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
+	r := request("recognize_x")
+	_, err := b.Acquire(t.Context(), r)
+	b.seedAll(err, 0)
+	first := b.acquire(r)
+	b.expire(r.Key)
+	p := b.acquire(request(r.Key))
+	require.NotNil(t, p.Lost)
+	require.Equal(t, r.AttemptID, p.Lost.AttemptID)
+	require.Equal(t, "main", p.Lost.Source)
+	require.EqualValues(t, 1, p.Lost.Units)
+	require.WithinDuration(t, time.Now(), p.Lost.At, 5*time.Second)
+	require.Equal(t, 1, p.Record.Counted)
+	require.Equal(t, 1, p.Record.PossiblyBilled)
+	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
+	budget := "b:" + first.budgets
+	require.EqualValues(t, 1, b.num(budget, "spent"), "what the dead worker reserved may have been billed")
+	require.EqualValues(t, 1, b.num(budget, "reserved"))
+
+	b.settle(first, Settlement{Outcome: tasks.UnavailableUnsent, Channel: ChannelNone})
+	require.EqualValues(t, 0, b.num(budget, "spent"), "a late settle puts it right")
+	b.settle(p, done)
+	require.EqualValues(t, 1, b.num(budget, "spent"))
+	require.EqualValues(t, 0, b.num(budget, "reserved"))
+}
+
+func TestHigherGenerationStartsANewRecord(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.settle(b.acquire(request("recognize_x")), failed)
+	r := request("recognize_x")
+	r.Generation = 3
+	p := b.acquire(r)
+	require.Equal(t, Record{Generation: 3}, p.Record)
+}
+
+func TestPermitIsOnlyTrustedWhileConfirmed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	p := b.acquire(request("recognize_x"))
+	p.confirm(time.Now().Add(-11 * time.Second))
+	require.ErrorIs(t, p.Valid(), ErrPermitLost)
+	require.NoError(t, b.Renew(t.Context()))
+	require.NoError(t, p.Valid())
+}
+
+func TestRenewalRegistersTheLostPermitOfASentCallAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	sent, waiting := b.acquire(request("recognize_sent")), b.acquire(request("recognize_waiting"))
+	require.NoError(t, sent.Valid())
+	b.expire(sent.Key)
+	b.expire(waiting.Key)
+	b.settle(b.acquire(request("recognize_other")), done) // sweeps
+	require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+	require.NoError(t, b.Renew(t.Context()))
+	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
+	require.ErrorIs(t, waiting.Valid(), ErrPermitLost)
+	_, err := b.Acquire(t.Context(), request(sent.Key))
+	var f *InFlight
+	require.ErrorAs(t, err, &f, "the call is still on its way")
+	b.settle(sent, done)
+	require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+}
+
+func TestRenewalRegistersAgainAfterRedisLostEverything(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	p := b.acquire(request("recognize_x"))
+	require.NoError(t, p.Valid())
+	require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
+	require.NoError(t, b.Renew(t.Context()))
+	_, err := b.Acquire(t.Context(), request(p.Key))
+	var f *InFlight
+	require.ErrorAs(t, err, &f)
+	b.settle(p, done)
+	b.settle(b.acquire(request(p.Key)), done)
+	require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+}
+
+func TestConcurrencyHoldsForAllWorkers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{Concurrency: 2}))
+	other := benchOn(t, b.rdb, oneSource(Limits{Concurrency: 2}))
+	first := b.acquire(request(keyOf(1)))
+	other.acquire(request(keyOf(2)))
+	ref := b.refused(request(keyOf(3)))
+	require.Equal(t, GateConcurrency, ref.Gate)
+	require.Equal(t, "main", ref.Source)
+	require.False(t, ref.NoSource)
+	require.Positive(t, ref.RetryAfter)
+	b.settle(first, done)
+	b.acquire(request(keyOf(3)))
+}
+
+func TestGlobalConcurrencyHoldsOverPaths(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) { c.Global.Concurrency = 1 })
+	b.acquire(request(keyOf(1)))
+	r := request("enterprise_x")
+	r.Path = tasks.Enterprise
+	require.Equal(t, GateGlobalConcurrency, b.refused(r).Gate)
+}
+
+func TestEndOfContextWhileWaitingForTheStartGivesThePermitBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) {
+		c.Paths = map[tasks.Path]Limits{tasks.Recognize: {RequestsPerMinute: 120}}
+		c.Lookahead = time.Second
+	})
+	b.settle(b.acquire(request(keyOf(1))), done)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := b.Acquire(ctx, request(keyOf(2)))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, b.Close())
+	require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+	require.EqualValues(t, 0, b.num("j:"+keyOf(2), "pb"))
+}
+
+func TestARequestThatSaysNothingIsRefusedByName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	_, err := b.Acquire(t.Context(), Request{Path: tasks.Recognize})
+	require.ErrorContains(t, err, "AttemptID")
+	r := request("x")
+	r.Path = "other"
+	_, err = b.Acquire(t.Context(), r)
+	require.ErrorContains(t, err, "other")
 }

@@ -40,7 +40,7 @@ local function rate(t, gate, st, field, per_minute, burst, n)
     return no(gate, place(st, field .. '_wait', start - lookahead, interval, t.r), false, false)
   end
   t.start = max(t.start, start)
-  t.rates[#t.rates + 1] = { st, field, per_minute, n }
+  t.rates[#t.rates + 1] = { st, field, per_minute, burst, n }
 end
 
 -- permits checks a number of calls in flight. When one ends is not known: a
@@ -94,7 +94,7 @@ local function take(t, j, source)
   local r, s = t.r, t.s
   for i = 1, #t.rates do
     local c = t.rates[i]
-    charge(c[1], c[2], c[3], c[4], t.start)
+    charge(c[1], c[2], c[3], c[4], c[5], t.start)
   end
   local names = table.concat(t.budgets, ',')
   move(names, r.units, 0)

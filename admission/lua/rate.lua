@@ -3,20 +3,27 @@
 
 local WAIT_US = 15000000 -- waiters are spread over at most this much time
 
+-- arrival reads a tat. One farther away than the gate can have put it comes
+-- from a clock that stepped back or from a slower rate that was changed; only
+-- units, of which one call may take very many, may be a day ahead.
+local function arrival(st, field, per_minute, burst)
+  local tat = num(st, field)
+  local most = field == 'utat' and DAY * 1000 or (burst + 2) * 60000000 / per_minute + 2000000
+  if tat > now_us + most then return now_us end
+  return tat
+end
+
 -- gcra: the moment n cells may start (µs, ≥ now). It may lie up to `lookahead`
 -- in the future: the caller waits for it, so that late callers cost no rate.
 local function gcra(st, field, per_minute, burst, n)
   local interval = 60000000 / per_minute
-  local tat = num(st, field)
-  if tat > now_us + (burst + n) * interval + DAY * 1000 then tat = now_us end -- the clock stepped back
-  return max(now_us, max(tat, now_us) + (min(n, burst) - burst) * interval), interval
+  return max(now_us, max(arrival(st, field, per_minute, burst), now_us) + (min(n, burst) - burst) * interval), interval
 end
 
 -- charge takes n cells for a start at `start`. <field>_idle remembers when the
 -- gate last stood idle: what was taken before that cannot be given back.
-local function charge(st, field, per_minute, n, start)
-  local tat = num(st, field)
-  if tat > start + DAY * 1000 then tat = 0 end
+local function charge(st, field, per_minute, burst, n, start)
+  local tat = arrival(st, field, per_minute, burst)
   if tat < start then
     tat = start
     put(st, field .. '_idle', start)

@@ -1,0 +1,136 @@
+package admission
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/tasks"
+)
+
+func TestNothingIsAdmittedBeforeAMissingBudgetIsSeeded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) {
+		c.Paths = map[tasks.Path]Limits{tasks.Recognize: {UnitsPerDay: 10, UnitsPerMonth: 20}}
+		c.Global.UnitsPerDay = 30
+		c.TimeZone = "Pacific/Auckland"
+		c.MonthAnchor = 15
+	})
+	_, err := b.Acquire(t.Context(), request(keyOf(1)))
+	var m *MissingPeriods
+	require.ErrorAs(t, err, &m)
+	require.Len(t, m.Periods, 3)
+	now := time.Now()
+	for _, p := range m.Periods {
+		require.False(t, now.Before(p.Start), p.Name)
+		require.True(t, now.Before(p.End), p.Name)
+	}
+	require.Equal(t, tasks.Recognize, m.Periods[0].Path)
+	require.Equal(t, "main", m.Periods[1].Source)
+	require.Empty(t, m.Periods[2].Source)
+	require.Equal(t, 15, m.Periods[1].Start.Day())
+	require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+	b.seedAll(err, 8)
+	b.settle(b.acquire(request(keyOf(1))), done)
+	b.settle(b.acquire(request(keyOf(2))), done)
+	ref := b.refused(request(keyOf(3)))
+	require.Equal(t, GateUnitsDay, ref.Gate)
+	require.True(t, ref.NoSource)
+	require.InDelta(t, time.Until(m.Periods[0].End).Seconds(), ref.RetryAfter.Seconds(), 5)
+
+	n, err := b.Seed(t.Context(), PeriodUnits{Period: m.Periods[0], Spent: 0})
+	require.NoError(t, err)
+	require.Zero(t, n, "a second worker's seed changes nothing")
+}
+
+func TestDayBudgetStopsExactlyAtItsCap(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 7}))
+	_, err := b.Acquire(t.Context(), request(keyOf(0)))
+	b.seedAll(err, 0)
+	admitted := 0
+	for i := range 20 {
+		p, err := b.Acquire(t.Context(), request(keyOf(i)))
+		if err == nil {
+			admitted++
+			b.settle(p, done)
+		}
+	}
+	require.Equal(t, 7, admitted)
+}
+
+func TestFlushedBudgetIsSeededWithCallsUnderWayOnTop(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
+	_, err := b.Acquire(t.Context(), request(keyOf(0)))
+	b.seedAll(err, 0)
+	p := b.acquire(request(keyOf(0)))
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("b:"+p.budgets)).Err())
+	_, err = b.Acquire(t.Context(), request(keyOf(1)))
+	b.seedAll(err, 9)
+	require.Equal(t, GateUnitsDay, b.refused(request(keyOf(1))).Gate, "9 settled and 1 under way")
+	b.settle(p, Settlement{Outcome: tasks.UnavailableUnsent, Channel: ChannelNone})
+	b.acquire(request(keyOf(1)))
+}
+
+func TestSettleAfterMidnightCorrectsTheDayItCharged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 100}))
+	r := request(keyOf(0))
+	r.Units = 40
+	_, err := b.Acquire(t.Context(), r)
+	b.seedAll(err, 0)
+	p := b.acquire(r)
+	today, yesterday := p.budgets, "main:recognize:2001-02-03"
+	require.NoError(t, b.rdb.Rename(t.Context(), b.key("b:"+today), b.key("b:"+yesterday)).Err())
+	b.set("j:"+r.Key, "bk", yesterday) // it was admitted on another day
+	_, err = b.Acquire(t.Context(), request(keyOf(1)))
+	b.seedAll(err, 0)
+	s := done
+	s.UnitsUsed = 30
+	b.settle(p, s)
+	require.EqualValues(t, 30, b.num("b:"+yesterday, "spent"))
+	require.EqualValues(t, 0, b.num("b:"+yesterday, "reserved"))
+	require.EqualValues(t, 0, b.num("b:"+today, "spent"))
+}
+
+func TestSettleThatFindsNothingCharges(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 100}))
+	_, err := b.Acquire(t.Context(), request(keyOf(0)))
+	b.seedAll(err, 0)
+	p := b.acquire(request(keyOf(0)))
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("j:"+p.Key), b.key("p")).Err())
+	b.set("b:"+p.budgets, "reserved", 0)
+	b.settle(p, failed)
+	b.settle(p, failed)
+	require.EqualValues(t, 1, b.num("b:"+p.budgets, "spent"))
+	require.Equal(t, 1, b.acquire(request(keyOf(0))).Record.Counted)
+}
+
+func TestUnboundedTaskIsRefusedForGoodUnderAUnitBudget(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 5}))
+	r := request(keyOf(0))
+	r.UnitsBounded, r.Units = false, 0
+	ref := b.refused(r)
+	require.Equal(t, GateUnbounded, ref.Gate)
+	require.True(t, ref.Never)
+	r = request(keyOf(0))
+	r.Units = 6
+	ref = b.refused(r)
+	require.Equal(t, GateUnitsTooMany, ref.Gate)
+	require.True(t, ref.Never)
+}
+
+func TestQuotaFailFastSaysSo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) {
+		oneSource(Limits{UnitsPerDay: 5})(c)
+		c.QuotaFull = QuotaFailFast
+	})
+	_, err := b.Acquire(t.Context(), request(keyOf(0)))
+	b.seedAll(err, 5)
+	require.True(t, b.refused(request(keyOf(0))).FailFast)
+}

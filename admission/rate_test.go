@@ -1,0 +1,121 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/tasks"
+)
+
+// race lets goroutines of several workers ask as fast as they can for a while
+// and returns how many calls were admitted and how long it took.
+func race(t *testing.T, workers []*bench, goroutines int, length time.Duration) (admitted int64, took time.Duration) {
+	t.Helper()
+	var n atomic.Int64
+	var wg sync.WaitGroup
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), length)
+	defer cancel()
+	for i := range goroutines {
+		w := workers[i%len(workers)]
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				p, err := w.Acquire(ctx, request(keyOf(i)))
+				var ref *Refusal
+				switch {
+				case err == nil:
+					n.Add(1)
+					w.SettleLater(p, done)
+				case errors.As(err, &ref):
+					select {
+					case <-ctx.Done():
+					case <-time.After(ref.RetryAfter):
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return n.Load(), time.Since(begin)
+}
+
+func TestRateIsExactForAllWorkersTogether(t *testing.T) {
+	t.Parallel()
+	limits := func(c *Config) {
+		c.AIMD.Off = true
+		c.Paths = map[tasks.Path]Limits{tasks.Recognize: {RequestsPerMinute: 12000, RequestBurst: 5}} // 200/s
+	}
+	b := newBench(t, limits)
+	admitted, took := race(t, []*bench{b, benchOn(t, b.rdb, limits)}, 32, 2*time.Second)
+	require.LessOrEqual(t, float64(admitted), 200*took.Seconds()+5)
+	require.GreaterOrEqual(t, float64(admitted), 0.95*200*took.Seconds())
+}
+
+func TestUnitsPerMinuteChargeWhatACallNeeds(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerMinute: 60, UnitBurst: 10}))
+	r := request(keyOf(1))
+	r.Units = 10
+	p := b.acquire(r)
+	r = request(keyOf(2))
+	r.Units = 5
+	ref := b.refused(r)
+	require.Equal(t, GateUnits, ref.Gate)
+	require.InDelta(t, 5, ref.RetryAfter.Seconds(), 0.2)
+	s := done
+	s.UnitsUsed = 2
+	b.settle(p, s) // 8 units come back
+	b.acquire(r)
+}
+
+func TestACallLargerThanTheBurstWaitsForAFullBucketAndPaysInFull(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerMinute: 60, UnitBurst: 10}))
+	r := request(keyOf(1))
+	r.Units = 30
+	b.acquire(r)
+	ref := b.refused(request(keyOf(2)))
+	require.InDelta(t, 21, ref.RetryAfter.Seconds(), 0.5, "30 units beyond a bucket of 10, and one cell")
+}
+
+func TestUnitsTakenBeforeAnIdleTimeAreNotGivenBackTwice(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerMinute: 60, UnitBurst: 10}))
+	r := request(keyOf(1))
+	r.Units = 10
+	p := b.acquire(r)
+	b.set(mainRecognize, "utat", b.num(mainRecognize, "utat")-60e6) // a minute passes: the bucket is full again
+	r = request(keyOf(2))
+	r.Units = 10
+	b.acquire(r)
+	b.settle(p, Settlement{Outcome: tasks.Interrupted, Channel: ChannelNone})
+	require.Equal(t, GateUnits, b.refused(request(keyOf(3))).Gate)
+}
+
+func TestWaitersGetPlacesOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{RequestsPerMinute: 60}))
+	b.acquire(request(keyOf(0)))
+	last := time.Duration(0)
+	for i := range 5 {
+		ref := b.refused(request(keyOf(i + 1)))
+		require.Equal(t, GateRequests, ref.Gate)
+		require.Greater(t, ref.RetryAfter, last+900*time.Millisecond)
+		last = ref.RetryAfter
+	}
+}
+
+func TestClockStepDoesNotStopTheFleet(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{RequestsPerMinute: 60}))
+	b.settle(b.acquire(request(keyOf(1))), done)
+	year := time.Now().AddDate(1, 0, 0)
+	b.set(mainRecognize, "tat", year.UnixMicro(), "thr", year.UnixMilli(), "tat_wait", year.UnixMicro())
+	b.settle(b.acquire(request(keyOf(2))), done)
+}
