@@ -13,16 +13,23 @@ import (
 // Classify reduces an attempt to its outcome. It is total: every error, also
 // nil pointers and errors of others, has one. Where nothing is known about how
 // far a call got, it is taken as sent, because that is what costs money.
-func Classify(a Attempt) Classified {
+func Classify(a Attempt) (c Classified) {
+	defer func() {
+		// Foreign Error, Is, As and Unwrap methods may panic (nil pointers
+		// mostly); that must not cost the worker more than the attempt.
+		if recover() != nil {
+			c = Classified{Outcome: tasks.Ambiguous, Phase: audd.PhaseSent, Reason: reason(tasks.Ambiguous, "an error that cannot be read")}
+		}
+	}()
 	if a.Err == nil {
 		return success(a)
 	}
 	var call *audd.Error
-	if errors.As(a.Err, &call) && call != nil {
+	if errors.As(a.Err, &call) {
 		return ofCall(a, call)
 	}
 	outcome := ofOther(a.Err)
-	c := Classified{Outcome: outcome, Phase: audd.PhaseUnsent, Reason: reason(outcome, text(a.Err))}
+	c = Classified{Outcome: outcome, Phase: audd.PhaseUnsent, Reason: reason(outcome, text(a.Err))}
 	if outcome == tasks.Ambiguous {
 		c.Phase = audd.PhaseSent
 	}
@@ -106,6 +113,11 @@ func ofOther(err error) tasks.Outcome {
 	if o, named := ofSentinel(err); named {
 		return o
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		// Not a sentinel: within a call a slow disk or a slow ledger must not
+		// come back every second for ever.
+		return tasks.Interrupted
+	}
 	return tasks.Ambiguous
 }
 
@@ -121,7 +133,6 @@ var sentinels = []struct {
 	{tasks.ErrMalformed, tasks.InvalidRequest},
 	{fs.ErrNotExist, tasks.InputMissing},
 	{context.Canceled, tasks.Interrupted},
-	{context.DeadlineExceeded, tasks.Interrupted},
 }
 
 func ofSentinel(err error) (tasks.Outcome, bool) {

@@ -20,8 +20,8 @@ func (p Policy) Decide(path tasks.Path, c Classified, r Record, random float64) 
 	if d.Verdict != tasks.Retry && d.Verdict != tasks.Snooze {
 		return d
 	}
-	if budget := p.usedUp(row, d, c, r); budget != "" {
-		return p.archive(d, row, budget)
+	if b, why := p.usedUp(row, d, c, r); b != budgetLeft {
+		return d.archived(b, why)
 	}
 	wait := p.wait(row, c, r, random)
 	if d.Verdict == tasks.Retry && c.RetryAfter > 0 {
@@ -63,10 +63,22 @@ func (row row) ownTime() bool {
 	return row.pause == pauseBackoff || row.pause == pausePushback || row.pause == pauseUnreachable || row.pause == pauseAtOnce
 }
 
-// usedUp names the budget that forbids another call, "" if none does.
-func (p Policy) usedUp(row row, d Decision, c Classified, r Record) string {
+// budget names what forbids another call.
+type budget string
+
+const (
+	budgetLeft     budget = ""
+	budgetAttempts budget = "max_attempts"
+	budgetBilled   budget = "max_possibly_billed"
+	budgetTime     budget = "give_up_after"
+	budgetMissing  budget = "input_missing_attempts"
+	budgetRetries  budget = "unreachable_waits"
+)
+
+// usedUp finds the budget that forbids another call, and says how it stands.
+func (p Policy) usedUp(row row, d Decision, c Classified, r Record) (budget, string) {
 	if !row.ownTime() {
-		return "" // nothing was spent: waiting for others never ends a task
+		return budgetLeft, "" // waiting for others never ends a task
 	}
 	counted, billed := r.Counted, r.PossiblyBilled
 	switch {
@@ -77,34 +89,37 @@ func (p Policy) usedUp(row row, d Decision, c Classified, r Record) string {
 		billed += charge(d.PossiblyBilled)
 	}
 	equal := sameInARow(r, row.outcome) + 1
+	say := func(b budget, used, of any) (budget, string) {
+		return b, fmt.Sprintf("%s used up (%v of %v)", b, used, of)
+	}
 	switch {
 	case row.pause == pauseUnreachable && equal > len(p.UnreachableWaits):
-		return fmt.Sprintf("%d retries used up", len(p.UnreachableWaits))
+		return say(budgetRetries, equal-1, len(p.UnreachableWaits))
 	case row.outcome == tasks.InputMissing && equal >= p.InputMissingAttempts:
-		return fmt.Sprintf("input_missing_attempts used up (%d of %d)", equal, p.InputMissingAttempts)
+		return say(budgetMissing, equal, p.InputMissingAttempts)
 	case d.Verdict == tasks.Retry && billed >= p.MaxPossiblyBilled:
-		return fmt.Sprintf("max_possibly_billed used up (%d of %d)", billed, p.MaxPossiblyBilled)
+		return say(budgetBilled, billed, p.MaxPossiblyBilled)
 	case d.Verdict == tasks.Retry && counted >= p.MaxAttempts:
-		return fmt.Sprintf("max_attempts used up (%d of %d)", counted, p.MaxAttempts)
+		return say(budgetAttempts, counted, p.MaxAttempts)
 	case r.Spent >= p.GiveUpAfter-c.Latency:
-		return fmt.Sprintf("give_up_after used up (%s of %s)", (r.Spent + c.Latency).Round(time.Second), p.GiveUpAfter)
+		return say(budgetTime, (r.Spent + c.Latency).Round(time.Second), p.GiveUpAfter)
 	}
-	return ""
+	return budgetLeft, ""
 }
 
-// archive ends a task whose budget ran out. It stays replayable, but for a URL
+// archived ends a task whose budget ran out. It stays replayable, but for a URL
 // that AudD could not download again and again: that is a bad request.
-func (p Policy) archive(d Decision, row row, budget string) Decision {
+func (d Decision) archived(b budget, why string) Decision {
 	d.Verdict = tasks.Archive
-	d.Reason = withBudget(d.Reason, budget)
-	if row.pause == pauseUnreachable && budget == fmt.Sprintf("%d retries used up", len(p.UnreachableWaits)) {
+	if b == budgetRetries {
 		bad := rowOf(tasks.InvalidRequest)
 		d.Outcome, d.Final = bad.outcome, bad.final
-		d.Reason = withBudget(reason(bad.outcome, d.Reason), budget)
+		d.Reason = reason(bad.outcome, d.Reason)
 		if d.Latch != LatchUntouched {
 			d.Latch = bad.latch
 		}
 	}
+	d.Reason = withBudget(d.Reason, why)
 	return d
 }
 

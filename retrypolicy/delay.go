@@ -32,7 +32,7 @@ func WholeSeconds(d time.Duration) time.Duration {
 	if d > math.MaxInt64-2*time.Second {
 		return (math.MaxInt64 / time.Second) * time.Second
 	}
-	return (d+time.Second-1).Truncate(time.Second) + time.Second
+	return (d + time.Second - 1).Truncate(time.Second) + time.Second
 }
 
 // later adds jitter to a wait that must not be shortened.

@@ -62,7 +62,7 @@ func Default() Policy {
 		MaxShut:              24 * time.Hour,
 		InterruptedWait:      time.Second,
 		NewerPayloadWait:     time.Minute,
-		StoreDownWait:        2 * time.Second,
+		StoreDownWait:        5 * time.Second,
 		InputMissingAttempts: 3,
 		UnreachableWaits:     []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
 		QuotaFull:            QuotaWait,

@@ -73,16 +73,10 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// text is an error's text; an Error method that panics must not take the
-// worker down with it.
-func text(err error) (s string) {
+// text is an error's text, "" for none.
+func text(err error) string {
 	if err == nil {
 		return ""
 	}
-	defer func() {
-		if recover() != nil {
-			s = "an error that cannot be printed"
-		}
-	}()
 	return err.Error()
 }

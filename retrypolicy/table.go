@@ -13,7 +13,7 @@ const (
 	pauseUnreachable pause = "1, 5, 15 min" // Policy.UnreachableWaits
 	pauseInterrupted pause = "1 s"          // Policy.InterruptedWait
 	pauseNewer       pause = "1 min"        // Policy.NewerPayloadWait
-	pauseStore       pause = "2 s doubling" // Policy.StoreDownWait
+	pauseStore       pause = "5 s doubling" // Policy.StoreDownWait
 	pauseGate        pause = "the gate's"   // Classified.RetryAfter
 	pauseQuota       pause = "quota_full"   // Policy.QuotaFull: wait 1 min, or archive
 )
@@ -56,8 +56,8 @@ var table = []row{
 		units: unitsKept, channel: ChannelSuccess, latch: LatchSettled},
 	{outcome: tasks.Uploaded, when: "the upload was accepted", verdict: tasks.Done, upload: tasks.Done, pause: pauseNone,
 		units: unitsKept, channel: ChannelSuccess, latch: LatchSettled},
-	{outcome: tasks.NotReleased, when: "code 907", verdict: tasks.Done, upload: tasks.Done, pause: pauseNone,
-		units: unitsKept, channel: ChannelSuccess, latch: LatchSettled},
+	{outcome: tasks.NotReleased, when: "code 907 (to an upload: unknown)", verdict: tasks.Done, upload: tasks.Archive, pause: pauseNone,
+		units: unitsKept, channel: ChannelSuccess, latch: LatchRejected},
 
 	{outcome: tasks.Throttled, when: "HTTP 429, code 611", verdict: tasks.Snooze, upload: tasks.Snooze, pause: pausePushback,
 		units: unitsRefunded, channel: ChannelExcluded, shuts: true, latch: LatchReleased},
@@ -81,7 +81,7 @@ var table = []row{
 	{outcome: tasks.InputChanged, when: "content is not what was enqueued", verdict: tasks.Archive, upload: tasks.Archive, pause: pauseNone,
 		units: unitsRefunded, channel: ChannelExcluded, latch: LatchReleased},
 	{outcome: tasks.LinkExpired, when: "a signed URL past its expiry", verdict: tasks.Archive, upload: tasks.Archive, pause: pauseNone,
-		units: unitsRefunded, channel: ChannelNone, latch: LatchReleased},
+		units: unitsByCode, channel: ChannelNone, latch: LatchReleased},
 	{outcome: tasks.NotFound, when: "HTTP 404, 3xx", verdict: tasks.Archive, upload: tasks.Archive, pause: pauseNone,
 		units: unitsRefunded, channel: ChannelExcluded, haltAfter: 5, latch: LatchReleased},
 
