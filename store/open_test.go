@@ -71,6 +71,25 @@ func TestOpenSaysInOneSentenceWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestOpenWaitsForAnotherThatMigratesUntilItsDeadline(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "reprise.db")
+	conn, err := raw(t, file+"-migrate", "").Conn(context.Background())
+	require.NoError(t, err)
+	_, err = conn.ExecContext(context.Background(), "BEGIN EXCLUSIVE")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err = store.Open(ctx, config(file))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "take the migration lock")
+
+	_, err = conn.ExecContext(context.Background(), "ROLLBACK")
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	require.NoError(t, open(t, file).Ping(context.Background()))
+}
+
 func TestOpenRefusesSettingsByName(t *testing.T) {
 	t.Parallel()
 	err := store.Config{URL: "sqlite:x.db", BusyTimeout: -time.Second, MaxConns: 1}.Validate()

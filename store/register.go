@@ -100,7 +100,7 @@ func (s *Store) register(ctx context.Context, tx *sql.Tx, chunk []Submission, fo
 		if queue == "" {
 			queue = sub.Path.Queue("")
 		}
-		if _, err := tx.ExecContext(ctx, s.dialect.rebind(registerTaskQuery),
+		if _, err := tx.StmtContext(ctx, s.stmts.registerTask).ExecContext(ctx,
 			sub.Key, string(sub.Path), text(queue), bytesOrNull(sub.Payload), at, at); err != nil {
 			return fmt.Errorf("write the task row: %w", err)
 		}
@@ -109,7 +109,7 @@ func (s *Store) register(ctx context.Context, tx *sql.Tx, chunk []Submission, fo
 			return fmt.Errorf("read the task row: %w", err)
 		}
 		cached := sub.Cached || standing.Verdict == tasks.Done && standing.Finished && !sub.Fresh
-		if _, err := tx.ExecContext(ctx, s.dialect.rebind(registerSubmissionQuery),
+		if _, err := tx.StmtContext(ctx, s.stmts.registerSubmission).ExecContext(ctx,
 			sub.ID, sub.Batch, sub.Key, string(sub.Path), text(queue), text(sub.ExternalID), text(sub.Name),
 			jsonOrNull(sub.Metadata), cached, at); err != nil {
 			return fmt.Errorf("write the submission row: %w", err)

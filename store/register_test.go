@@ -88,7 +88,7 @@ func TestFreshSubmissionIsNotCached(t *testing.T) {
 func TestLargeBatchIsReadWholeAndInOrder(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)
-	const n = 2300
+	const n = 1100 // more than a page
 	subs := make([]store.Submission, n)
 	for i := range subs {
 		subs[i] = submission(fmt.Sprintf("s%05d", i), "big", fmt.Sprintf("k%d", i/2))

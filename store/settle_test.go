@@ -54,52 +54,61 @@ func TestUnknownPriceStaysUnknown(t *testing.T) {
 	require.Equal(t, &zero, got[1].Cost)
 }
 
-// Each row settles in order and names the attempt whose verdict the task shows.
+// countingCase settles in order and says which attempt the task then shows.
+type countingCase struct {
+	settle     []store.Settlement
+	generation int64
+	outcome    tasks.Outcome
+	finished   bool
+	calls      int
+}
+
+func k(generation int64, id string, v tasks.Verdict, o tasks.Outcome, n int) store.Settlement {
+	return attempt("k", generation, id, v, o, n)
+}
+
+func withoutCall(st store.Settlement) store.Settlement {
+	st.Call = nil
+	return st
+}
+
+var countingCases = map[string]countingCase{
+	"a retry shows but does not finish": {
+		[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Unavailable, false, 1},
+	"the later of two retries shows, whatever the order": {
+		[]store.Settlement{k(0, "b", tasks.Snooze, tasks.Throttled, 2), k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Throttled, false, 2},
+	"a retry that arrives late does not open a finished task": {
+		[]store.Settlement{k(0, "b", tasks.Done, tasks.Match, 2), k(0, "a", tasks.Retry, tasks.Unavailable, 9)}, 0, tasks.Match, true, 2},
+	"the first verdict wins, the second call is kept": {
+		[]store.Settlement{k(0, "a", tasks.Done, tasks.NoMatch, 1), k(0, "b", tasks.Archive, tasks.InvalidAudio, 2)}, 0, tasks.NoMatch, true, 2},
+	"an attempt that settles twice counts once": {
+		[]store.Settlement{k(0, "a", tasks.Done, tasks.NoMatch, 1), k(0, "a", tasks.Done, tasks.Match, 2)}, 0, tasks.NoMatch, true, 1},
+	"a presumed crash yields to the attempt itself": {
+		[]store.Settlement{k(0, "a", tasks.Archive, tasks.Crash, 2), k(0, "a", tasks.Done, tasks.Match, 1)}, 0, tasks.Match, true, 1},
+	"a crash found later does not undo the attempt's own verdict": {
+		[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 1), k(0, "a", tasks.Archive, tasks.Crash, 2)}, 0, tasks.Match, true, 1},
+	"a crashed retry yields to the attempt's own verdict": {
+		[]store.Settlement{k(0, "a", tasks.Retry, tasks.Crash, 2), k(0, "a", tasks.Done, tasks.Match, 1)}, 0, tasks.Match, true, 1},
+	"a presumed crash does not yield to another attempt": {
+		[]store.Settlement{k(0, "a", tasks.Archive, tasks.Crash, 1), k(0, "b", tasks.Done, tasks.Match, 2)}, 0, tasks.Crash, true, 2},
+	"a held upload yields to the attempt itself": {
+		[]store.Settlement{k(0, "a", tasks.Hold, tasks.Ambiguous, 1), k(0, "a", tasks.Done, tasks.Uploaded, 2)}, 0, tasks.Uploaded, true, 1},
+	"an older generation changes nothing": {
+		[]store.Settlement{k(1, "b", tasks.Retry, tasks.Throttled, 2), k(0, "a", tasks.Done, tasks.Match, 9)}, 1, tasks.Throttled, false, 2},
+	"a newer generation than the row's counts": {
+		[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 5), k(2, "b", tasks.Retry, tasks.Throttled, 1)}, 2, tasks.Throttled, false, 2},
+	"a newer finished generation counts": {
+		[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 5), k(2, "b", tasks.Done, tasks.NoMatch, 1)}, 2, tasks.NoMatch, true, 2},
+	"a call without a verdict leaves the task alone": {
+		[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1), k(0, "b", "", tasks.Authentication, 2)}, 0, tasks.Unavailable, false, 2},
+	"a verdict without a call": {
+		[]store.Settlement{withoutCall(k(0, "x", tasks.Archive, tasks.Expired, 9))}, 0, tasks.Expired, true, 0},
+}
+
 func TestWhichSettlementCounts(t *testing.T) {
 	t.Parallel()
-	k := func(generation int64, id string, v tasks.Verdict, o tasks.Outcome, n int) store.Settlement {
-		return attempt("k", generation, id, v, o, n)
-	}
-	bare := k(0, "x", tasks.Archive, tasks.Expired, 9)
-	bare.Call = nil
-	for name, row := range map[string]struct {
-		settle     []store.Settlement
-		generation int64
-		outcome    tasks.Outcome
-		finished   bool
-		calls      int
-	}{
-		"a retry shows but does not finish": {
-			[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Unavailable, false, 1},
-		"the later of two retries shows, whatever the order": {
-			[]store.Settlement{k(0, "b", tasks.Snooze, tasks.Throttled, 2), k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Throttled, false, 2},
-		"a retry that arrives late does not open a finished task": {
-			[]store.Settlement{k(0, "b", tasks.Done, tasks.Match, 2), k(0, "a", tasks.Retry, tasks.Unavailable, 9)}, 0, tasks.Match, true, 2},
-		"the first verdict wins, the second call is kept": {
-			[]store.Settlement{k(0, "a", tasks.Done, tasks.NoMatch, 1), k(0, "b", tasks.Archive, tasks.InvalidAudio, 2)}, 0, tasks.NoMatch, true, 2},
-		"an attempt that settles twice counts once": {
-			[]store.Settlement{k(0, "a", tasks.Done, tasks.NoMatch, 1), k(0, "a", tasks.Done, tasks.Match, 2)}, 0, tasks.NoMatch, true, 1},
-		"a presumed crash yields to the attempt itself": {
-			[]store.Settlement{k(0, "a", tasks.Archive, tasks.Crash, 2), k(0, "a", tasks.Done, tasks.Match, 1)}, 0, tasks.Match, true, 1},
-		"a crash found later does not undo the attempt's own verdict": {
-			[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 1), k(0, "a", tasks.Archive, tasks.Crash, 2)}, 0, tasks.Match, true, 1},
-		"a crashed retry yields to the attempt's own verdict": {
-			[]store.Settlement{k(0, "a", tasks.Retry, tasks.Crash, 2), k(0, "a", tasks.Done, tasks.Match, 1)}, 0, tasks.Match, true, 1},
-		"a presumed crash does not yield to another attempt": {
-			[]store.Settlement{k(0, "a", tasks.Archive, tasks.Crash, 1), k(0, "b", tasks.Done, tasks.Match, 2)}, 0, tasks.Crash, true, 2},
-		"a held upload yields to the attempt itself": {
-			[]store.Settlement{k(0, "a", tasks.Hold, tasks.Ambiguous, 1), k(0, "a", tasks.Done, tasks.Uploaded, 2)}, 0, tasks.Uploaded, true, 1},
-		"an older generation changes nothing": {
-			[]store.Settlement{k(1, "b", tasks.Retry, tasks.Throttled, 2), k(0, "a", tasks.Done, tasks.Match, 9)}, 1, tasks.Throttled, false, 2},
-		"a newer generation than the row's counts": {
-			[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 5), k(2, "b", tasks.Retry, tasks.Throttled, 1)}, 2, tasks.Throttled, false, 2},
-		"a newer finished generation counts": {
-			[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 5), k(2, "b", tasks.Done, tasks.NoMatch, 1)}, 2, tasks.NoMatch, true, 2},
-		"a call without a verdict leaves the task alone": {
-			[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1), k(0, "b", "", tasks.Authentication, 2)}, 0, tasks.Unavailable, false, 2},
-		"a verdict without a call": {
-			[]store.Settlement{bare}, 0, tasks.Expired, true, 0},
-	} {
+	for name, row := range countingCases {
+
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := fresh(t)

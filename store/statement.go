@@ -12,6 +12,7 @@ type statements struct {
 	standing, probe                   *sql.Stmt
 	ensureTask, touchTask, finishTask *sql.Stmt
 	putCall, putResult                *sql.Stmt
+	registerTask, registerSubmission  *sql.Stmt
 }
 
 func (s *Store) prepare(ctx context.Context) error {
@@ -26,6 +27,8 @@ func (s *Store) prepare(ctx context.Context) error {
 		{&s.stmts.finishTask, finishTaskQuery},
 		{&s.stmts.putCall, putCallQuery},
 		{&s.stmts.putResult, putResultQuery},
+		{&s.stmts.registerTask, registerTaskQuery},
+		{&s.stmts.registerSubmission, registerSubmissionQuery},
 	} {
 		stmt, err := s.db.PrepareContext(ctx, s.dialect.rebind(p.query))
 		if err != nil {
@@ -40,6 +43,7 @@ func (st statements) close() error {
 	var errs []error
 	for _, stmt := range []*sql.Stmt{
 		st.standing, st.probe, st.ensureTask, st.touchTask, st.finishTask, st.putCall, st.putResult,
+		st.registerTask, st.registerSubmission,
 	} {
 		if stmt != nil {
 			errs = append(errs, stmt.Close())
