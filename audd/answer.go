@@ -54,8 +54,7 @@ func openEnvelope(raw []byte) envelope {
 	if err == nil {
 		return envelope{json: true, fields: fields}
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		// encoding/json has no type for "so far so good, but it ends".
 		return envelope{cut: len(bytes.TrimSpace(raw)) > 0 && strings.Contains(syntax.Error(), "unexpected end")}
 	}

@@ -147,7 +147,7 @@ func TestRetryAfterIsReadOnErrors(t *testing.T) {
 	t.Parallel()
 	_, err := recognize(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3")
-		w.WriteHeader(429)
+		w.WriteHeader(http.StatusTooManyRequests)
 	})
 	require.Equal(t, 3*time.Second, failed(t, err).RetryAfter)
 }

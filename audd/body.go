@@ -15,7 +15,7 @@ var errSealed = errors.New("the call is over")
 // and knows whether any byte was handed out. After seal nothing is handed out
 // any more, so what the call reports as unsent stays unsent.
 type requestBody struct {
-	ctx      context.Context // of the call; the transport's reads know no other
+	ctx      context.Context //nolint:containedctx // of the call; the transport's reads bring none
 	before   BeforeBody
 	form     form
 	starting func() // called once, right before the first byte is handed out

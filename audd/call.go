@@ -32,6 +32,7 @@ type call struct {
 // exchange is the state of one running call.
 type exchange struct {
 	call
+
 	scrub scrubber
 	start time.Time
 	body  *requestBody
@@ -63,7 +64,7 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 
 	req, err := http.NewRequestWithContext(x.trace(ctx), http.MethodPost, in.url, x.body)
 	if err != nil {
-		x.body.seal()
+		_ = x.body.Close() // nothing was read
 		return answer{}, x.fail(&Error{Kind: KindLocal, Phase: PhaseUnsent, Err: x.scrub.foreign(err, nil)})
 	}
 	req.GetBody = nil // nothing can be replayed
@@ -73,7 +74,7 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 	req.Header.Set("User-Agent", c.cfg.UserAgent)
 
 	// RoundTrip, not Client.Do: one request, no redirects, no cookies.
-	resp, err := c.transport.RoundTrip(req)
+	resp, err := c.transport.RoundTrip(req) //nolint:bodyclose // readAnswer closes it
 	if err != nil {
 		cause := ctx.Err()
 		cancel()

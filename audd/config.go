@@ -63,7 +63,7 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	var errs []error
 	if c.Token == nil {
-		errs = append(errs, errors.New("Token: want a function that returns the API token"))
+		errs = append(errs, errors.New("no Token: want a function that returns the API token"))
 	}
 	errs = append(errs, validateURL("BaseURL", c.BaseURL), validateURL("EnterpriseURL", c.EnterpriseURL))
 	for _, t := range []struct {

@@ -17,6 +17,7 @@ const answerGrace = 250 * time.Millisecond
 // buffer and none of it leaves.
 type conn struct {
 	net.Conn
+
 	written  atomic.Int64
 	writing  atomic.Int64
 	failed   atomic.Bool // a write failed before

@@ -25,7 +25,7 @@ func TestAudDsOwnRecognitionsAreDecoded(t *testing.T) {
 
 	custom, err := recognize(t, answer(200, fixture(t, "recognize_custom_match.json")))
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(&audd.Song{Timecode: "01:45", AudioID: ptr[int64](146)}, custom.Song))
+	require.Empty(t, cmp.Diff(&audd.Song{Timecode: "01:45", AudioID: new(int64(146))}, custom.Song))
 
 	full, err := recognize(t, answer(200, fixture(t, "recognize_with_metadata.json")))
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestResultsOfEveryShapeAreTakenWithoutFailing(t *testing.T) {
 		"text":             {`,"result":"none"`, nil, true},
 		"list":             {`,"result":[{"title":"T"}]`, nil, true},
 		"numbers and booleans as text": {`,"result":{"title":1999,"artist":true,"audio_id":"12"}`,
-			&audd.Song{Title: "1999", Artist: "true", AudioID: ptr[int64](12)}, false},
+			&audd.Song{Title: "1999", Artist: "true", AudioID: new(int64(12))}, false},
 		"nulls": {`,"result":{"title":"T","album":null,"audio_id":null}`, &audd.Song{Title: "T"}, false},
 		"wrong types are kept beside": {`,"result":{"title":"T","artist":["A","B"],"audio_id":{"x":1}}`,
 			&audd.Song{Title: "T", Extra: map[string]json.RawMessage{"artist": json.RawMessage(`["A","B"]`), "audio_id": json.RawMessage(`{"x":1}`)}}, false},

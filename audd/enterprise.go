@@ -28,6 +28,7 @@ type EnterpriseRequest struct {
 // EnterpriseResult is the answer to Enterprise.
 type EnterpriseResult struct {
 	Meta
+
 	Chunks        []Chunk         // in AudD's order; unmatched chunks may be listed or left out
 	ExecutionTime string          // AudD's own word for its working time, such as "159.2ms"
 	Raw           json.RawMessage // AudD's result value as sent
@@ -44,6 +45,7 @@ type Chunk struct {
 // ChunkSong is one candidate of a chunk.
 type ChunkSong struct {
 	Song
+
 	Score int // 0–100, higher is better
 	// Start and End are absolute positions in the recording. Without accurate
 	// offsets in the answer they are the bounds of the chunk.

@@ -199,6 +199,7 @@ func TestAKeptConnectionThatDiesAfterTheFirstByteIsSentAndNotReplayed(t *testing
 // deadWrites is a connection that takes nothing any more once armed, though reading it shows no sign.
 type deadWrites struct {
 	net.Conn
+
 	armed *atomic.Bool
 }
 

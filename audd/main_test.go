@@ -55,6 +55,7 @@ func withTimeout(d time.Duration) func(*audd.Config) {
 // source is an audio reader that knows whether it was closed.
 type source struct {
 	io.Reader
+
 	closed atomic.Bool
 }
 
@@ -93,6 +94,7 @@ func (r received) values() map[string]string {
 // server answers every request alike and keeps what it received.
 type server struct {
 	*httptest.Server
+
 	mu       sync.Mutex
 	requests []received
 }
@@ -149,13 +151,14 @@ func failed(t *testing.T, err error) *audd.Error {
 	t.Helper()
 	var e *audd.Error
 	require.ErrorAs(t, err, &e)
-	require.IsType(t, &audd.Error{}, err, "errors are *audd.Error, not wrapped")
+	require.Same(t, e, err, "errors are *audd.Error, not wrapped")
 	return e
 }
 
 // rawServer accepts TCP connections and counts them; handle owns each.
 type rawServer struct {
 	net.Listener
+
 	URL      string
 	accepted atomic.Int64
 }

@@ -183,7 +183,7 @@ func TestAnEarly413IsAnAnswerEvenIfTheConnectionBreaksWhileSending(t *testing.T)
 	cert := httptest.NewUnstartedServer(nil)
 	cert.StartTLS()
 	t.Cleanup(cert.Close)
-	tlsConfig := &tls.Config{Certificates: cert.TLS.Certificates} //nolint:gosec // a test server
+	tlsConfig := &tls.Config{Certificates: cert.TLS.Certificates}
 	refuse := func(_ int, c net.Conn) {
 		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
 			return

@@ -17,6 +17,7 @@ type RecognizeRequest struct {
 // Recognition is the answer to Recognize.
 type Recognition struct {
 	Meta
+
 	Song *Song           // nil: no match
 	Raw  json.RawMessage // AudD's result value as sent; "null" for no match
 }

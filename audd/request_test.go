@@ -15,8 +15,6 @@ import (
 
 const noMatch = `{"status":"success","result":null}`
 
-func ptr[T any](v T) *T { return &v }
-
 func TestRecognizeSendsTheTokenFirstThenFieldsThenTheFileWithKnownLength(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
@@ -58,8 +56,8 @@ func TestEnterpriseSendsOnlyWhatIsSetAndAccurateOffsetsByDefault(t *testing.T) {
 	c := newClient(t, s.URL)
 	for _, in := range []audd.EnterpriseRequest{
 		{Audio: audio([]byte("a"))},
-		{Audio: audio([]byte("a")), Skip: ptr(0), Every: ptr(1), Limit: ptr(3), SkipFirstSeconds: 60, AccurateOffsets: ptr(false)},
-		{Audio: audd.Audio{URL: "https://a.test/v"}, UseTimecode: true, AccurateOffsets: ptr(true)},
+		{Audio: audio([]byte("a")), Skip: new(0), Every: new(1), Limit: new(3), SkipFirstSeconds: 60, AccurateOffsets: new(false)},
+		{Audio: audd.Audio{URL: "https://a.test/v"}, UseTimecode: true, AccurateOffsets: new(true)},
 	} {
 		_, err := c.Enterprise(t.Context(), in)
 		require.NoError(t, err)

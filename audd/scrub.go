@@ -1,6 +1,7 @@
 package audd
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"regexp"
@@ -28,50 +29,33 @@ type scrubber struct {
 }
 
 func newScrubber(token, audioURL string) scrubber {
-	var s scrubber
-	s.add(token)
-	s.add(url.QueryEscape(token))
-	if audioURL != "" {
-		s.addURL(audioURL)
-	}
-	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
-	return s
+	secrets := append(urlSecrets(audioURL), token, url.QueryEscape(token))
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	secrets = slices.Compact(secrets)
+	return scrubber{slices.DeleteFunc(secrets, func(s string) bool { return s == "" })}
 }
 
-func (s *scrubber) add(secret string) {
-	if secret != "" && !slices.Contains(s.secrets, secret) {
-		s.secrets = append(s.secrets, secret)
-	}
-}
-
-func (s *scrubber) addURL(raw string) {
-	_, rest, found := strings.Cut(raw, "?")
-	if found {
-		s.add(rest)
-	}
+// urlSecrets are the parts of a URL that may show up on their own in a text.
+func urlSecrets(raw string) []string {
 	u, err := url.Parse(raw)
 	if err != nil {
-		s.add(raw)
-		return
+		_, query, _ := strings.Cut(raw, "?")
+		return []string{raw, query}
 	}
-	secrets := []string{u.RawQuery, u.EscapedFragment(), u.Fragment}
+	out := []string{u.RawQuery, u.EscapedFragment(), u.Fragment}
 	if u.User != nil {
 		password, _ := u.User.Password()
-		secrets = append(secrets, u.User.String(), u.User.Username(), password, url.QueryEscape(password))
+		out = append(out, u.User.String(), u.User.Username(), password, url.QueryEscape(password))
 	}
-	for _, pair := range strings.Split(u.RawQuery, "&") {
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
 		_, value, _ := strings.Cut(pair, "=")
 		plain, err := url.QueryUnescape(value)
 		if err != nil {
 			plain = value
 		}
-		secrets = append(secrets, pair, value, plain, url.QueryEscape(plain))
+		out = append(out, pair, value, plain, url.QueryEscape(plain))
 	}
-	for _, secret := range secrets {
-		if len(secret) >= minSecret {
-			s.add(secret)
-		}
-	}
+	return slices.DeleteFunc(out, func(s string) bool { return len(s) < minSecret })
 }
 
 // text is in without secrets, as one line of valid UTF-8 of at most limit bytes.
