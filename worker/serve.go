@@ -41,6 +41,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	close(w.ready)
 	w.log.Info("ready", "queues", w.usable(), "admin", w.addr, "version", w.opts.Version)
 	<-ctx.Done()
 	w.log.Info("stopping: running calls finish, nothing new is taken", "drain", w.opts.drain())

@@ -51,7 +51,8 @@ type Worker struct {
 	halted   context.Context // done: give up what cannot be saved
 	halt     context.CancelFunc
 	closers  []closer
-	addr     string // of the admin listener
+	ready    chan struct{} // closed: serving
+	addr     string        // of the admin listener; set before ready
 }
 
 // closer is a named step of Close; steps run last in, first out.
@@ -70,7 +71,7 @@ func New(ctx context.Context, opts Options, records Records) (*Worker, error) {
 	if opts.Log == nil {
 		opts.Log = slog.Default()
 	}
-	w := &Worker{opts: opts, log: opts.Log, records: records, policy: opts.Policy, stopping: make(chan struct{})}
+	w := &Worker{opts: opts, log: opts.Log, records: records, policy: opts.Policy, stopping: make(chan struct{}), ready: make(chan struct{})}
 	w.halted, w.halt = context.WithCancel(context.WithoutCancel(ctx))
 	w.warn = newWarner(w.log)
 	w.metrics = newMetrics(opts)
@@ -161,7 +162,10 @@ func (w *Worker) Close() error {
 // Gates is the worker's admission, for commands in the same process.
 func (w *Worker) Gates() *admission.Gates { return w.gates.Gates }
 
-// AdminAddr is the address the admin listener is bound to; "" before Run.
+// Ready is closed when Run has passed its checks and takes tasks.
+func (w *Worker) Ready() <-chan struct{} { return w.ready }
+
+// AdminAddr is the address the admin listener is bound to, once Ready.
 func (w *Worker) AdminAddr() string { return w.addr }
 
 func (w *Worker) now() time.Time { return time.Now() }

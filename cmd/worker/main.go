@@ -1,0 +1,92 @@
+// Command worker runs recognition jobs: `worker run` against a Redis of yours,
+// `worker dev` with everything it needs in one process.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitClean   = 0
+	exitNoStart = 1
+	exitUnclean = 2
+)
+
+func main() {
+	ctx, stop := signalled(context.Background(), os.Exit)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+}
+
+// signalled ends ctx at the first SIGINT or SIGTERM. A second one exits at
+// once: what was in flight is charged already and found at its redelivery.
+func signalled(parent context.Context, exit func(int)) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if _, ok := <-signals; !ok {
+			return
+		}
+		cancel()
+		if _, ok := <-signals; ok {
+			exit(exitUnclean)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		cancel()
+	}
+}
+
+// app is what every sub-command gets.
+type app struct {
+	getenv         func(string) string
+	stdout, stderr io.Writer
+}
+
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	a := app{getenv: getenv, stdout: stdout, stderr: stderr}
+	root := &cobra.Command{
+		Use:   "worker",
+		Short: "Run AudD recognition jobs from a durable queue",
+		Example: `  worker dev --exit                             try everything once, no account needed (costs nothing)
+  REPRISE_REDIS_URL=redis://127.0.0.1:6379 AUDD_API_TOKEN=… worker run
+  worker config                                 print the settings in force, secrets masked`,
+		Long: `Run AudD recognition jobs from a durable queue.
+
+Exit codes: 0 stopped cleanly, 1 could not start, 2 stopped uncleanly.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.AddCommand(a.runCommand(), a.devCommand(), a.configCommand(), a.checkCommand())
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitClean
+	}
+	fmt.Fprintf(stderr, "worker: %s\n", sentence(err))
+	var unclean *uncleanError
+	if errors.As(err, &unclean) {
+		return exitUnclean
+	}
+	return exitNoStart
+}
+
+// uncleanError marks an end that left something undone.
+type uncleanError struct{ err error }
+
+func (e *uncleanError) Error() string { return e.err.Error() }
+func (e *uncleanError) Unwrap() error { return e.err }
