@@ -30,10 +30,12 @@ var cases = map[string]benchmark{
 	"store": {"settlements a second, and their share of what the bare database takes", benchStore},
 }
 
-func main() {
+func main() { os.Exit(runUntilSignal()) }
+
+func runUntilSignal() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {

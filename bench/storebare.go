@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"reprise/store"
@@ -54,6 +55,10 @@ func bareTransaction(ctx context.Context, conn *sql.Conn, inserts []*sql.Stmt, f
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // of a committed transaction: nothing
+	inserts = slices.Clone(inserts)
+	for i, stmt := range inserts {
+		inserts[i] = tx.StmtContext(ctx, stmt) // ends with the transaction
+	}
 	for n := from; n < from+count; n++ {
 		key, at := fmt.Sprintf("recognize_%d", n), time.Now().UnixMilli()
 		for i, stmt := range inserts {
@@ -61,7 +66,7 @@ func bareTransaction(ctx context.Context, conn *sql.Conn, inserts []*sql.Stmt, f
 			if i != 1 { // only the result row has a body
 				args = args[:2]
 			}
-			if _, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, args...); err != nil {
+			if _, err := stmt.ExecContext(ctx, args...); err != nil {
 				return fmt.Errorf("insert row %d of %s: %w", i, key, err)
 			}
 		}

@@ -37,13 +37,13 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	var errs []error
 	if c.Dir == "" && !c.Ephemeral {
-		errs = append(errs, errors.New("Dir: must name a data folder unless Ephemeral is set"))
+		errs = append(errs, errors.New("embedded redis Dir: want a data folder unless Ephemeral is set"))
 	}
 	if c.StartTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("StartTimeout: must be positive, is %s", c.StartTimeout))
+		errs = append(errs, fmt.Errorf("embedded redis StartTimeout %s: want more than 0", c.StartTimeout))
 	}
 	if c.StopTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("StopTimeout: must be positive, is %s", c.StopTimeout))
+		errs = append(errs, fmt.Errorf("embedded redis StopTimeout %s: want more than 0", c.StopTimeout))
 	}
 	return errors.Join(errs...)
 }
@@ -74,7 +74,7 @@ type Instance struct {
 // already; otherwise the child's failure with the end of its log.
 func Start(ctx context.Context, cfg Config) (*Instance, error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("check embedded redis settings: %w", err)
+		return nil, fmt.Errorf("start embedded redis: %w", err)
 	}
 	if cfg.Ephemeral {
 		return startMemory("asked for")

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"reprise/internal/devredis/redisproc"
@@ -105,8 +106,8 @@ func (c *closers) add(f func() error) { c.stack = append(c.stack, f) }
 
 func (c *closers) close() error {
 	var errs []error
-	for i := len(c.stack) - 1; i >= 0; i-- {
-		errs = append(errs, c.stack[i]())
+	for _, undo := range slices.Backward(c.stack) {
+		errs = append(errs, undo())
 	}
 	c.stack = nil
 	return errors.Join(errs...)

@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -33,14 +34,15 @@ func (l *link) reset() {
 
 // connect dials the target for an accepted connection and pumps until it ends.
 func (p *Proxy) connect(ln net.Listener, conn net.Conn) {
-	client := conn.(*net.TCPConn)
-	server, err := net.DialTimeout("tcp", p.target, 5*time.Second)
+	client := conn.(*net.TCPConn) //nolint:forcetypeassert // from a TCP listener
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	conn, err := dialer.Dial("tcp", p.target)
 	if err != nil {
 		_ = client.SetLinger(0)
 		_ = client.Close()
 		return
 	}
-	l := &link{client: client, server: server.(*net.TCPConn), over: make(chan struct{})}
+	l := &link{client: client, server: conn.(*net.TCPConn), over: make(chan struct{})} //nolint:forcetypeassert // dialled TCP
 	p.mu.Lock()
 	if p.listener != ln { // cut while we dialled
 		l.reset()
@@ -74,7 +76,7 @@ func pump(l *link, from, to *net.TCPConn, pass func(*link, []byte) bool) {
 			}
 		}
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			_ = to.CloseWrite() // the other direction may still have something to say
 			return
 		case err != nil:

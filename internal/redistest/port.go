@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -14,13 +15,21 @@ const firstPort, lastPort = 18000, 32000
 func listen() (net.Listener, error) {
 	var last error
 	for range 100 {
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort)))
+		ln, err := listenAt(fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort)))
 		if err == nil {
 			return ln, nil
 		}
 		last = err
 	}
 	return nil, fmt.Errorf("find a free loopback port: %w", last)
+}
+
+func listenAt(addr string) (net.Listener, error) {
+	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return ln, nil
 }
 
 // freePort returns the port of an address nobody listens on right now.
@@ -30,5 +39,5 @@ func freePort() (int, error) {
 		return 0, err
 	}
 	defer ln.Close()
-	return ln.Addr().(*net.TCPAddr).Port, nil
+	return ln.Addr().(*net.TCPAddr).Port, nil //nolint:forcetypeassert // a TCP listener
 }

@@ -35,17 +35,17 @@ type trap struct {
 }
 
 // NewProxy starts a proxy before target (host:port). It ends with the test.
-func NewProxy(t testing.TB, target string) *Proxy {
-	t.Helper()
+func NewProxy(tb testing.TB, target string) *Proxy {
+	tb.Helper()
 	ln, err := listen()
 	if err != nil {
-		t.Fatalf("redistest: start proxy: %s", err)
+		tb.Fatalf("redistest: start proxy: %s", err)
 	}
 	p := &Proxy{target: target, addr: ln.Addr().String(), links: map[*link]struct{}{}}
 	p.mu.Lock()
 	p.serveLocked(ln)
 	p.mu.Unlock()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		p.mu.Lock()
 		p.closed = true
 		p.cutLocked()
@@ -135,7 +135,7 @@ func (p *Proxy) Restore() {
 	if p.listener != nil || p.closed {
 		return
 	}
-	ln, err := net.Listen("tcp", p.addr)
+	ln, err := listenAt(p.addr)
 	if err != nil {
 		panic("redistest: listen again on " + p.addr + ": " + err.Error())
 	}

@@ -69,11 +69,13 @@ func (c Counts) Total() int {
 func CountTasks(ctx context.Context, rdb redis.UniversalClient, queue string) (Counts, error) {
 	var c Counts
 	into := []*int{&c.Pending, &c.Active, &c.Scheduled, &c.Retry, &c.Archived, &c.Completed}
-	replies, err := rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.LLen(ctx, queueKey(queue, "pending"))
-		p.LLen(ctx, queueKey(queue, "active"))
+	var replies []*redis.IntCmd
+	_, err := rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		for _, list := range []string{"pending", "active"} {
+			replies = append(replies, p.LLen(ctx, queueKey(queue, list)))
+		}
 		for _, set := range []string{"scheduled", "retry", "archived", "completed"} {
-			p.ZCard(ctx, queueKey(queue, set))
+			replies = append(replies, p.ZCard(ctx, queueKey(queue, set)))
 		}
 		return nil
 	})
@@ -81,7 +83,7 @@ func CountTasks(ctx context.Context, rdb redis.UniversalClient, queue string) (C
 		return Counts{}, fmt.Errorf("count tasks of queue %s: %w", queue, err)
 	}
 	for i, r := range replies {
-		*into[i] = int(r.(*redis.IntCmd).Val())
+		*into[i] = int(r.Val())
 	}
 	return c, nil
 }

@@ -14,7 +14,7 @@ import (
 // Server is a redis-server of a test's own. Its methods fail the test when
 // they cannot do their work, so call them from the test's goroutine.
 type Server struct {
-	t        testing.TB
+	tb       testing.TB
 	inst     *instance // nil while stopped
 	dir      string
 	addr     string
@@ -41,18 +41,18 @@ func Password(password string) Option {
 
 // NewServer starts a redis-server on a loopback port, without persistence
 // unless an option says so. It is killed when the test ends.
-func NewServer(t testing.TB, opts ...Option) *Server {
-	t.Helper()
-	s := &Server{t: t, dir: t.TempDir()}
+func NewServer(tb testing.TB, opts ...Option) *Server {
+	tb.Helper()
+	s := &Server{tb: tb, dir: tb.TempDir()}
 	for _, o := range opts {
 		o(s)
 	}
 	inst, err := launch(s.dir, s.args...)
 	if err != nil {
-		t.Fatalf("redistest: %s", err)
+		tb.Fatalf("redistest: %s", err)
 	}
 	s.inst, s.addr = inst, inst.addr
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if s.inst != nil {
 			s.inst.kill()
 		}
@@ -81,20 +81,20 @@ func (s *Server) URL() string {
 // Client returns a client with go-redis's defaults on database 0, closed when the test ends.
 func (s *Server) Client() *redis.Client {
 	rdb := redis.NewClient(&redis.Options{Addr: s.addr, Password: s.password})
-	s.t.Cleanup(func() { _ = rdb.Close() }) // the test may have closed it
+	s.tb.Cleanup(func() { _ = rdb.Close() }) // the test may have closed it
 	return rdb
 }
 
 // Kill ends the server with SIGKILL.
 func (s *Server) Kill() {
-	s.t.Helper()
+	s.tb.Helper()
 	s.running().kill()
 	s.inst = nil
 }
 
 // Stop ends the server with SIGTERM; it syncs its AOF.
 func (s *Server) Stop() {
-	s.t.Helper()
+	s.tb.Helper()
 	s.running().close()
 	s.inst = nil
 }
@@ -102,20 +102,20 @@ func (s *Server) Stop() {
 // Start runs the server again after Kill or Stop, at the same port and folder,
 // and returns when it has loaded its data.
 func (s *Server) Start() {
-	s.t.Helper()
+	s.tb.Helper()
 	if s.inst != nil {
-		s.t.Fatal("redistest: the server is running already")
+		s.tb.Fatal("redistest: the server is running already")
 	}
 	_, text, err := net.SplitHostPort(s.addr)
 	if err != nil {
-		s.t.Fatalf("redistest: split address %q: %s", s.addr, err)
+		s.tb.Fatalf("redistest: split address %q: %s", s.addr, err)
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil {
-		s.t.Fatalf("redistest: read port of %q: %s", s.addr, err)
+		s.tb.Fatalf("redistest: read port of %q: %s", s.addr, err)
 	}
 	if s.inst, err = launchAt(port, s.dir, s.args...); err != nil {
-		s.t.Fatalf("redistest: start again: %s", err)
+		s.tb.Fatalf("redistest: start again: %s", err)
 	}
 }
 
@@ -126,16 +126,16 @@ func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
 func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig os.Signal) {
-	s.t.Helper()
+	s.tb.Helper()
 	if err := s.running().proc.Signal(sig); err != nil {
-		s.t.Fatalf("redistest: %s", err)
+		s.tb.Fatalf("redistest: %s", err)
 	}
 }
 
 func (s *Server) running() *instance {
-	s.t.Helper()
+	s.tb.Helper()
 	if s.inst == nil {
-		s.t.Fatal("redistest: the server is not running")
+		s.tb.Fatal("redistest: the server is not running")
 	}
 	return s.inst
 }

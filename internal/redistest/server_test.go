@@ -17,7 +17,8 @@ func TestEachDBIsEmptyAndOnesOwn(t *testing.T) {
 	require.NoError(t, a.Set(t.Context(), "k", "a", 0).Err())
 	require.ErrorIs(t, b.Get(t.Context(), "k").Err(), redis.Nil)
 	require.Equal(t, redistest.Addr(t), a.Options().Addr)
-	require.NotEqual(t, redistest.Prefix(t), redistest.Prefix(t))
+	first, second := redistest.Prefix(t), redistest.Prefix(t)
+	require.NotEqual(t, first, second)
 }
 
 func TestURLOfAClientOpensTheSameDatabase(t *testing.T) {
@@ -88,7 +89,10 @@ func TestPasswordIsAskedForAndInTheURL(t *testing.T) {
 }
 
 // impatient is a client that never tries again and waits 200 ms for an answer.
-func impatient(t *testing.T, addr string) *redis.Client { return impatientOn(t, addr, 0) }
+func impatient(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	return impatientOn(t, addr, 0)
+}
 
 func impatientOn(t *testing.T, addr string, db int) *redis.Client {
 	t.Helper()

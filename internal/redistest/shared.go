@@ -3,6 +3,7 @@ package redistest
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,51 +52,51 @@ func stopShared() {
 	}
 }
 
-func sharedServer(t testing.TB) *instance {
-	t.Helper()
+func sharedServer(tb testing.TB) *instance {
+	tb.Helper()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.inst == nil && shared.err == nil {
-		shared.inst, shared.err = launch("", "--databases", fmt.Sprint(databases))
+		shared.inst, shared.err = launch("", "--databases", strconv.Itoa(databases))
 		shared.free = make(chan int, databases)
 		for i := range databases {
 			shared.free <- i
 		}
 	}
 	if shared.err != nil {
-		t.Fatalf("redistest: %s", shared.err)
+		tb.Fatalf("redistest: %s", shared.err)
 	}
 	return shared.inst
 }
 
 // Addr is the host:port of the shared server.
-func Addr(t testing.TB) string {
-	t.Helper()
-	return sharedServer(t).addr
+func Addr(tb testing.TB) string {
+	tb.Helper()
+	return sharedServer(tb).addr
 }
 
 // DB returns a client on a logical database that is empty and the test's own
 // until it ends; the client is closed then. URL says where it is; for a client
 // with other settings take Addr and DB of its Options(), not a copy of them
 // (go-redis has written its defaults there, and reads them differently).
-func DB(t testing.TB) *redis.Client {
-	t.Helper()
-	inst := sharedServer(t)
+func DB(tb testing.TB) *redis.Client {
+	tb.Helper()
+	inst := sharedServer(tb)
 	var db int
 	select {
 	case db = <-shared.free:
 	default:
-		t.Fatalf("redistest: %d tests hold a database already", databases)
+		tb.Fatalf("redistest: %d tests hold a database already", databases)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: inst.addr, DB: db})
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = rdb.Close() // the test may have closed it
 		shared.free <- db
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
 	defer cancel()
 	if err := rdb.FlushDB(ctx).Err(); err != nil {
-		t.Fatalf("redistest: empty database %d: %s", db, err)
+		tb.Fatalf("redistest: empty database %d: %s", db, err)
 	}
 	return rdb
 }
@@ -112,12 +113,13 @@ func URL(rdb *redis.Client) string {
 
 // Prefix returns a key prefix that no other call in this binary gets. It names
 // the test and has no braces, spaces or glob characters.
-func Prefix(t testing.TB) string {
+func Prefix(tb testing.TB) string {
+	tb.Helper()
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
 			return r
 		}
 		return '-'
-	}, t.Name())
+	}, tb.Name())
 	return fmt.Sprintf("%s-%d:", name, prefixes.Add(1))
 }

@@ -52,7 +52,7 @@ type Process struct {
 
 // Start runs the server and returns without waiting for it to be ready.
 func Start(cfg Config) (*Process, error) {
-	cmd := exec.Command(cfg.Binary, cfg.Args...)
+	cmd := exec.Command(cfg.Binary, cfg.Args...) //nolint:gosec,noctx // the caller found it on PATH; Stop ends it, no context does
 	cmd.Stdout, cmd.Stderr = cfg.Log, cfg.Log
 	cmd.ExtraFiles = cfg.Files
 	cmd.SysProcAttr = sysProcAttr(cfg.DeathSignal)

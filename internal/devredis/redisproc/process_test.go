@@ -62,7 +62,7 @@ func TestAnswerOfAnotherServerIsNotReady(t *testing.T) {
 
 func run(t *testing.T, args ...string) (*redisproc.Process, string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "redisproc-") // t.TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "redisproc-") //nolint:usetesting // t.TempDir is too long for a socket
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
