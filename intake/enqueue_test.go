@@ -1,0 +1,375 @@
+package intake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/redisconn"
+	"reprise/internal/redistest"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+type bench struct {
+	*Intake
+	t     *testing.T
+	rdb   *redis.Client
+	store *store.Store
+	dir   string
+	now   time.Time
+}
+
+func setup(t *testing.T) *bench {
+	t.Helper()
+	rdb := redistest.DB(t)
+	dir := t.TempDir()
+	cfg := store.DefaultConfig()
+	cfg.URL = "sqlite:" + filepath.Join(dir, "store.db")
+	st, err := store.Open(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, st.Close()) })
+	b := &bench{t: t, rdb: rdb, store: st, dir: dir, now: time.Now()}
+	b.Intake, err = New(Options{Redis: rdb, Store: st, Now: func() time.Time { return b.now }})
+	require.NoError(t, err)
+	return b
+}
+
+func (b *bench) file(name string, seed uint64) string { return put(b.t, b.dir, name, wav(0.2, seed)) }
+
+func (b *bench) plan(req Request, args ...string) *Plan {
+	b.t.Helper()
+	if req.Path == "" {
+		req.Path = tasks.Recognize
+	}
+	p, err := b.Plan(b.t.Context(), req, args, nil)
+	require.NoError(b.t, err)
+	return p
+}
+
+func (b *bench) enqueue(req Request, args ...string) *Plan {
+	b.t.Helper()
+	p := b.plan(req, args...)
+	require.NoError(b.t, b.Enqueue(b.t.Context(), p, nil))
+	return p
+}
+
+func (b *bench) counts() redistest.Counts {
+	b.t.Helper()
+	c, err := redistest.CountTasks(b.t.Context(), b.rdb, "recognize")
+	require.NoError(b.t, err)
+	return c
+}
+
+// work runs a worker that settles every task as verdict, then acknowledges.
+func (b *bench) work(verdict tasks.Verdict, outcome tasks.Outcome, final bool, p *Plan) {
+	b.t.Helper()
+	server := asynq.NewServerFromRedisClient(b.rdb, asynq.Config{
+		Queues: map[string]int{"recognize": 1}, LogLevel: asynq.FatalLevel, TaskCheckInterval: 10 * time.Millisecond,
+	})
+	require.NoError(b.t, server.Start(asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+		pl, err := tasks.Decode(task.Type(), task.Payload())
+		if err != nil {
+			return err
+		}
+		st, err := b.store.Standing(ctx, pl.Key)
+		if err != nil {
+			return err
+		}
+		s := store.Settlement{Key: pl.Key, Path: pl.Path, Generation: st.Generation, Finished: true, Verdict: verdict, Outcome: outcome,
+			Reason: string(outcome) + ": test", Final: final, At: b.now}
+		if verdict == tasks.Done {
+			s.Result = json.RawMessage(`{"artist":"A","title":"T"}`)
+		}
+		if err := b.store.Settle(ctx, s); err != nil || verdict == tasks.Done {
+			return err
+		}
+		return errors.Join(errors.New(string(outcome)), asynq.SkipRetry)
+	})))
+	require.NoError(b.t, b.WaitPlan(b.t.Context(), p, func(Row) {}))
+	require.Eventually(b.t, func() bool { c := b.counts(); return c.Pending+c.Active == 0 }, 5*time.Second, 10*time.Millisecond)
+	server.Shutdown()
+}
+
+func verdicts(p *Plan) (out []Verdict) {
+	for _, it := range p.Items {
+		out = append(out, it.Verdict)
+	}
+	return out
+}
+
+func TestInputsAreQueuedOnceHoweverOftenTheyAreEnqueued(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a, c := b.file("a.wav", 1), b.file("c.wav", 2)
+	same := b.file("same.wav", 1)
+	p := b.enqueue(Request{}, a, same, c, filepath.Join(b.dir, "no.wav"))
+	require.Equal(t, []Verdict{Queued, SameContent, Queued, Refused}, verdicts(p))
+	require.Equal(t, int64(2), p.Counts().Units)
+	require.Equal(t, 2, b.counts().Pending)
+	rows, err := b.store.Batch(t.Context(), p.Batch)
+	require.NoError(t, err)
+	require.Len(t, rows, 3, "an input with the same content is a submission of its own")
+
+	again := b.plan(Request{}, a, c)
+	require.Equal(t, []Verdict{Waiting, Waiting}, verdicts(again), "a plan knows what is queued")
+	again = b.enqueue(Request{}, a, c, same)
+	require.Equal(t, []Verdict{Waiting, Waiting, Waiting}, verdicts(again))
+	require.Equal(t, 2, b.counts().Total())
+	forced := b.enqueue(Request{Force: true}, a)
+	require.Equal(t, []Verdict{Waiting}, verdicts(forced), "what waits needs no force")
+
+	b.work(tasks.Done, tasks.Match, false, again)
+	known := b.enqueue(Request{}, a, c)
+	require.Equal(t, []Verdict{Known, Known}, verdicts(known))
+	require.JSONEq(t, `{"artist":"A","title":"T"}`, string(known.Items[0].Result))
+	require.Zero(t, known.Counts().Units)
+	var rowsSeen []Row
+	require.NoError(t, b.Wait(t.Context(), known.Batch, func(r Row) { rowsSeen = append(rowsSeen, r) }))
+	require.Len(t, rowsSeen, 2)
+	require.True(t, rowsSeen[0].Cached)
+}
+
+func TestATaskRegisteredBeforeACrashIsQueuedByTheNextRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.file("a.wav", 1)
+	p := b.plan(Request{}, a)
+	sub, err := b.submission(p, 0)
+	require.NoError(t, err)
+	_, err = b.store.Register(t.Context(), []store.Submission{sub})
+	require.NoError(t, err)
+	// The process dies here.
+	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{}, a)))
+	require.Equal(t, 1, b.counts().Pending)
+}
+
+func TestRedisLostWholeIsMendedByTheNextRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.file("a.wav", 1)
+	b.enqueue(Request{}, a)
+	require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
+	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{}, a)))
+}
+
+func TestForcePaysAgainAndCanBeRepeatedAfterACrash(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.file("a.wav", 1)
+	b.work(tasks.Done, tasks.NoMatch, false, b.enqueue(Request{}, a))
+	require.Equal(t, 1, b.counts().Completed)
+	key := b.plan(Request{}, a).Items[0].Payload.Key
+
+	// A first force dies between raising the generation and enqueuing.
+	_, err := b.store.Reopen(t.Context(), key, 0)
+	require.NoError(t, err)
+	for _, force := range []bool{true, false} {
+		p := b.enqueue(Request{Force: force}, a)
+		if force {
+			require.Equal(t, []Verdict{Queued}, verdicts(p))
+			require.Equal(t, int64(1), p.Counts().Units)
+		} else {
+			require.Equal(t, []Verdict{Waiting}, verdicts(p))
+		}
+		require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
+	}
+	b.work(tasks.Done, tasks.Match, false, b.plan(Request{}))
+	require.Eventually(t, func() bool {
+		st, err := b.store.Standing(t.Context(), key)
+		return err == nil && st.Finished && st.Generation == 1 && st.Outcome == tasks.Match
+	}, 5*time.Second, 20*time.Millisecond)
+
+	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
+	st, err := b.store.Standing(t.Context(), key)
+	require.NoError(t, err)
+	require.Equal(t, int64(2), st.Generation)
+}
+
+func TestAReopeningThatEndedHalfwayIsMendedWithoutForce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.file("a.wav", 1)
+	p := b.enqueue(Request{}, a)
+	b.work(tasks.Archive, tasks.Quota, false, p)
+	_, err := b.store.Reopen(t.Context(), p.Items[0].Payload.Key, 0)
+	require.NoError(t, err)
+	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{}, a)))
+	require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
+}
+
+func TestArchivedTasksAreRefusedWithTheWayOut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		final bool
+		want  string
+	}{
+		"tombstone":  {true, "failed for good before (invalid_audio: test): --force pays and tries again"},
+		"replayable": {false, "is archived (invalid_audio: test): replay it with `inspect replay "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			a := b.file("a.wav", 1)
+			b.work(tasks.Archive, tasks.InvalidAudio, c.final, b.enqueue(Request{}, a))
+			p := b.enqueue(Request{}, a, b.file("twin.wav", 1))
+			require.Equal(t, []Verdict{Refused, Refused}, verdicts(p))
+			require.Contains(t, p.Items[1].Reason, c.want)
+			require.NoError(t, b.WaitPlan(t.Context(), p, nil))
+			require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
+			require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
+		})
+	}
+}
+
+func TestARunningTaskCannotBeForced(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.enqueue(Request{}, b.file("a.wav", 1))
+	key := p.Items[0].Payload.Key
+	running, release := make(chan struct{}), make(chan struct{})
+	server := asynq.NewServerFromRedisClient(b.rdb, asynq.Config{Queues: map[string]int{"recognize": 1}, LogLevel: asynq.FatalLevel, TaskCheckInterval: 10 * time.Millisecond})
+	require.NoError(t, server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+		close(running)
+		<-release
+		return nil
+	})))
+	<-running
+	// Settled, not yet acknowledged.
+	require.NoError(t, b.store.Settle(t.Context(), store.Settlement{Key: key, Path: tasks.Recognize, Finished: true, Verdict: tasks.Done, Outcome: tasks.NoMatch, At: b.now}))
+	p = b.enqueue(Request{Force: true}, filepath.Join(b.dir, "a.wav"))
+	close(release)
+	server.Shutdown()
+	require.Equal(t, string(errRunning), p.Items[0].Reason)
+	st, err := b.store.Standing(t.Context(), key)
+	require.NoError(t, err)
+	require.Zero(t, st.Generation)
+}
+
+func TestWhatTheQueueEndedWithoutTheStoreIsSaidSo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.file("a.wav", 1)
+	p := b.enqueue(Request{}, a)
+	require.NoError(t, asynq.NewInspectorFromRedisClient(b.rdb).ArchiveTask("recognize", p.Items[0].Payload.Key))
+	p = b.enqueue(Request{}, a)
+	require.Contains(t, p.Items[0].Reason, "is in the queue's archive (without a reason)")
+	require.NoError(t, b.WaitPlan(t.Context(), p, nil), "nobody waits for it")
+	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
+}
+
+func TestARepeatedEnqueueAfterALostReplyIsSuccess(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	srv := redistest.NewServer(t)
+	proxy := redistest.NewProxy(t, srv.Addr())
+	rdb, err := redisconn.Queue("redis://"+proxy.Addr(), 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
+	b.Intake, err = New(Options{Redis: rdb, Store: b.store})
+	require.NoError(t, err)
+	b.enqueue(Request{}, b.file("first.wav", 9)) // loads asynq's script
+	lost := proxy.LoseReply(redistest.Containing("audd:recognize"))
+	p := b.enqueue(Request{}, b.file("a.wav", 1))
+	<-lost
+	require.Equal(t, []Verdict{Waiting}, verdicts(p))
+	c, err := redistest.CountTasks(t.Context(), srv.Client(), "recognize")
+	require.NoError(t, err)
+	require.Equal(t, redistest.Counts{Pending: 2}, c)
+}
+
+func TestURLsShowNoSignatureAndAreReusedForADay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const one, two = "https://h/a.mp3?sig=sesame&exp=4000000000", "https://h/a.mp3?sig=other&exp=4000000001"
+	p := b.enqueue(Request{}, one, two, "https://h/old?Expires=1500000000", "http://")
+	require.Equal(t, []Verdict{Queued, SameContent, Refused, Refused}, verdicts(p))
+	require.Equal(t, "https://h/a.mp3", p.Items[0].Name)
+	require.Equal(t, int64(4000000000), p.Items[0].Payload.Input.ExpiresAt)
+	require.Equal(t, "is a signed link that expired at 2017-07-14T02:40:00Z", p.Items[2].Reason)
+	require.Contains(t, p.Items[3].Reason, "is not a URL that can be used")
+	rows, err := b.store.Batch(t.Context(), p.Batch)
+	require.NoError(t, err)
+	require.NotContains(t, rows[0].Submission.Name, "sesame")
+	b.work(tasks.Done, tasks.Match, false, p)
+	require.Equal(t, []Verdict{Known}, verdicts(b.enqueue(Request{}, one)))
+	b.now = b.now.Add(25 * time.Hour)
+	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{}, one)))
+}
+
+func TestEnterpriseNeedsABound(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	long := put(t, b.dir, "long.wav", wav(61, 1))
+	raw := put(t, b.dir, "x.aac", adts(5))
+	every, skip := 1, 4
+	for name, c := range map[string]struct {
+		req   Request
+		arg   string
+		want  Verdict
+		units int64
+	}{
+		"measured":                   {Request{}, long, Queue, 6},
+		"measured, scanned in parts": {Request{Params: tasks.Params{Every: &every, Skip: &skip}}, long, Queue, 2},
+		"measured within the bound":  {Request{MaxUnits: 6}, long, Queue, 6},
+		"measured beyond the bound":  {Request{MaxUnits: 5}, long, Refused, 0},
+		"not measurable":             {Request{}, raw, Refused, 0},
+		"not measurable, bounded":    {Request{MaxUnits: 9}, raw, Queue, 9},
+		"URL":                        {Request{}, "https://h/x", Refused, 0},
+		"URL, bounded":               {Request{MaxUnits: 9}, "https://h/x", Queue, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.req.Path = tasks.Enterprise
+			p := b.plan(c.req, c.arg)
+			require.Equal(t, []Verdict{c.want}, verdicts(p), p.Items[0].Reason)
+			require.Equal(t, c.units, p.Items[0].Units)
+		})
+	}
+}
+
+func TestARequestThatContradictsItselfIsAnError(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.Plan(t.Context(), Request{Path: tasks.Recognize, Params: tasks.Params{Return: []string{"napster"}}}, nil, nil)
+	require.ErrorContains(t, err, `return "napster"`)
+	_, err = b.Plan(t.Context(), Request{Path: tasks.Enterprise, MaxUnits: -1}, nil, nil)
+	require.ErrorContains(t, err, "max_units")
+	_, err = b.Plan(t.Context(), Request{Path: tasks.Upload}, nil, nil)
+	require.Error(t, err)
+	_, err = New(Options{Parallel: -1})
+	require.ErrorContains(t, err, "Store is missing")
+}
+
+func TestACancelledEnqueueKeepsWhatWasQueued(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range registerChunk + 50 {
+		put(t, b.dir, filepath.Join("many", string(rune('a'+i/26))+string(rune('a'+i%26))+".wav"), wav(0.01, uint64(i)))
+	}
+	p := b.plan(Request{}, filepath.Join(b.dir, "many"))
+	ctx, cancel := context.WithCancel(t.Context())
+	err := b.Enqueue(ctx, p, func(Progress) { cancel() })
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, map[Verdict]int{Queued: registerChunk, Queue: 50}, p.Counts().ByVerdict)
+	require.Equal(t, registerChunk, b.counts().Pending)
+	var last Progress
+	p = b.plan(Request{}, filepath.Join(b.dir, "many"))
+	require.Equal(t, map[Verdict]int{Waiting: registerChunk, Queue: 50}, p.Counts().ByVerdict)
+	b.opts.Parallel = 1
+	require.NoError(t, b.Enqueue(t.Context(), p, func(pr Progress) {
+		if pr.Done == pr.Total {
+			last = pr
+		}
+	}))
+	require.Equal(t, registerChunk+50, last.Done)
+	require.Equal(t, registerChunk+50, b.counts().Pending)
+	_, err = b.Plan(ctx, Request{Path: tasks.Recognize}, []string{b.dir}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -1,0 +1,86 @@
+package intake
+
+import (
+	"encoding/json"
+	"slices"
+
+	"reprise/tasks"
+)
+
+// Verdict is what becomes of an input.
+type Verdict string
+
+// The closed set of verdicts. A plan holds Queue, Waiting, Known, SameContent
+// and Refused; Enqueue turns Queue into Queued or one of the others.
+const (
+	Queue       Verdict = "queue"        // will be queued
+	Queued      Verdict = "queued"       // is in the queue now
+	Waiting     Verdict = "duplicate"    // was in the queue already: nothing to do, nothing paid
+	Known       Verdict = "known"        // settled: answered from the store, free
+	SameContent Verdict = "same_content" // shares the task of another input of this batch
+	Refused     Verdict = "refused"      // see Reason
+	Failed      Verdict = "failed"       // Redis or the store did not take it; running again mends it
+)
+
+// Verdicts lists every verdict in a stable order.
+var Verdicts = []Verdict{Queue, Queued, Waiting, Known, SameContent, Refused, Failed}
+
+// Item is one input and what becomes of it.
+type Item struct {
+	// Name is the input as the user wrote it or as it was found; URLs without query.
+	Name    string
+	Verdict Verdict
+	// Reason is one clear sentence without the name; set for Refused and Failed.
+	Reason string
+	// Payload has a key unless the input was refused before it was hashed.
+	Payload tasks.Payload
+	// Units is the upper bound of what AudD bills for it, 0 if it will not be called.
+	Units int64
+	// Outcome and Result are those of a Known item.
+	Outcome tasks.Outcome
+	Result  json.RawMessage
+
+	reopen bool // settled, and to be paid for again
+}
+
+// Plan is a list of inputs, checked. It is not safe for concurrent use.
+type Plan struct {
+	// Batch names what Enqueue registers.
+	Batch   string
+	Request Request
+	Items   []Item
+}
+
+// Counts sums a plan up.
+type Counts struct {
+	Found     int
+	ByVerdict map[Verdict]int
+	// Units is the upper bound for all items with Verdict Queue or Queued.
+	Units int64
+	// Longer counts clips for recognize known to be longer than the 12 s that are analysed.
+	Longer int
+}
+
+// Counts sums the plan up as it stands.
+func (p *Plan) Counts() Counts {
+	c := Counts{Found: len(p.Items), ByVerdict: map[Verdict]int{}}
+	for i := range p.Items {
+		it := &p.Items[i]
+		c.ByVerdict[it.Verdict]++
+		if it.Verdict != Queue && it.Verdict != Queued {
+			continue
+		}
+		c.Units += it.Units
+		if p.Request.Path == tasks.Recognize && it.Payload.Input.Seconds > tasks.ChunkSeconds {
+			c.Longer++
+		}
+	}
+	return c
+}
+
+// Bad is the items that were refused or failed, in their order.
+func (p *Plan) Bad() []Item {
+	return slices.DeleteFunc(slices.Clone(p.Items), func(it Item) bool {
+		return it.Verdict != Refused && it.Verdict != Failed
+	})
+}

@@ -1,0 +1,216 @@
+package intake
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// Plan expands and checks the inputs, and says of each what Enqueue would do.
+// It reads files and the store, writes nothing and costs nothing. A bad input
+// is an item with its reason, not an error; an error means that nothing can be
+// said (the store cannot be read, ctx has ended, the request contradicts
+// itself). progress may be nil and is called by several goroutines.
+func (in *Intake) Plan(ctx context.Context, req Request, args []string, progress func(Progress)) (*Plan, error) {
+	if err := in.checkRequest(req); err != nil {
+		return nil, err
+	}
+	inputs, err := in.expand(ctx, args)
+	if err != nil {
+		return nil, fmt.Errorf("expand the inputs: %w", err)
+	}
+	plan := &Plan{Batch: newBatch(), Request: req, Items: make([]Item, len(inputs))}
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(in.opts.Parallel)
+	var done, read atomic.Int64
+	for i, input := range inputs {
+		group.Go(func() error {
+			item, err := in.check(gctx, req, input)
+			if err != nil {
+				return err
+			}
+			plan.Items[i] = item
+			read.Add(item.Payload.Input.Size)
+			if n := done.Add(1); progress != nil {
+				progress(Progress{Done: int(n), Total: len(inputs), Bytes: read.Load()})
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("check the inputs: %w", err)
+	}
+	if err := in.compare(ctx, plan); err != nil {
+		return nil, fmt.Errorf("compare with what is known: %w", err)
+	}
+	return plan, nil
+}
+
+// checkRequest finds parameters that no input could make right, before any
+// file is read.
+func (in *Intake) checkRequest(req Request) error {
+	if req.Path == tasks.Upload {
+		return errors.New("uploads are not planned by inputs alone")
+	}
+	probe := tasks.Input{Kind: tasks.URLInput, URL: "http://localhost/"}
+	if _, err := tasks.New(req.Path, probe, req.Params, req.MaxUnits); err != nil {
+		return fmt.Errorf("check the parameters: %w", err)
+	}
+	return nil
+}
+
+// check looks at one input by itself. Its error is ctx's.
+func (in *Intake) check(ctx context.Context, req Request, input found) (Item, error) {
+	item := Item{Name: input.name, Verdict: Refused, Reason: input.refusal}
+	if item.Reason != "" {
+		return item, nil
+	}
+	var audio tasks.Input
+	var err error
+	if input.url != "" {
+		audio, err = in.link(input.url)
+	} else {
+		audio, err = inspect(ctx, req.Path, input.path)
+	}
+	if err == nil {
+		item.Payload, item.Units, err = build(req, audio)
+	}
+	var why refusal
+	switch {
+	case errors.As(err, &why):
+		item.Reason = string(why)
+	case err != nil:
+		return Item{}, err
+	default:
+		item.Verdict = Queue
+	}
+	return item, nil
+}
+
+func (in *Intake) link(raw string) (tasks.Input, error) {
+	audio := tasks.Input{Kind: tasks.URLInput, URL: raw, ExpiresAt: expiry(raw)}
+	if audio.ExpiredAt(in.opts.Now()) {
+		at := time.Unix(audio.ExpiresAt, 0).UTC()
+		return tasks.Input{}, refusal("is a signed link that expired at " + at.Format(time.RFC3339))
+	}
+	return audio, nil
+}
+
+// build makes the payload and its bound on units.
+func build(req Request, audio tasks.Input) (tasks.Payload, int64, error) {
+	p, err := tasks.New(req.Path, audio, req.Params, req.MaxUnits)
+	if err != nil {
+		if audio.Kind == tasks.URLInput {
+			return p, 0, refusal("is not a URL that can be used: want http:// or https:// and a host")
+		}
+		return p, 0, refusal(err.Error())
+	}
+	units, bounded := p.Units(false)
+	switch {
+	case !bounded:
+		return p, 0, refusal("has no length that can be measured without decoding: say what it may cost with --max-units")
+	case req.MaxUnits > 0 && units > req.MaxUnits:
+		return p, 0, refusal(fmt.Sprintf("would cost up to %d units, more than --max-units %d: scan less of it (--every, --skip) or raise the bound",
+			units, req.MaxUnits))
+	}
+	return p, units, nil
+}
+
+// compare finds inputs with the same content and those that are settled or
+// queued already.
+func (in *Intake) compare(ctx context.Context, plan *Plan) error {
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(in.opts.Parallel)
+	first, again := map[string]*Item{}, []*Item{}
+	for i := range plan.Items {
+		it := &plan.Items[i]
+		if it.Verdict != Queue {
+			continue
+		}
+		if first[it.Payload.Key] != nil {
+			again = append(again, it)
+			continue
+		}
+		first[it.Payload.Key] = it
+		group.Go(func() error { return in.place(gctx, it, plan.Request.Force) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, it := range again {
+		shareVerdict(it, first[it.Payload.Key])
+	}
+	return nil
+}
+
+// place finds out where the key of an item stands.
+func (in *Intake) place(ctx context.Context, it *Item, force bool) error {
+	standing, err := in.opts.Store.Standing(ctx, it.Payload.Key)
+	if err != nil {
+		return err
+	}
+	in.judge(it, standing, force)
+	if it.Verdict != Queue || !standing.Known || standing.Finished || in.opts.Redis == nil {
+		return nil
+	}
+	info, err := in.info(it.Payload)
+	if err == nil && info != nil && !ended(info.State) {
+		it.Verdict, it.Units = Waiting, 0
+	}
+	return err
+}
+
+// shareVerdict gives an input the fate of another one with the same key.
+func shareVerdict(it, first *Item) {
+	payload, name := it.Payload, it.Name
+	*it = *first
+	it.Payload, it.Name, it.Units, it.reopen = payload, name, 0, false
+	if first.Verdict == Queue || first.Verdict == Queued {
+		it.Verdict = SameContent
+	}
+}
+
+// judge turns where a key stands into a verdict.
+func (in *Intake) judge(it *Item, st store.Standing, force bool) {
+	if !st.Finished {
+		return
+	}
+	stale := it.Payload.Input.Kind == tasks.URLInput && in.opts.Now().Sub(st.FinishedAt) > urlReuse
+	switch {
+	case force, stale && st.Verdict == tasks.Done:
+		it.reopen = true
+		return
+	case st.Verdict == tasks.Done:
+		it.Verdict, it.Outcome, it.Result = Known, st.Outcome, st.Result
+	case st.Verdict == tasks.Hold:
+		it.Verdict, it.Reason = Refused, "waits for a person to decide: "+st.Reason
+	case st.Final:
+		it.Verdict, it.Reason = Refused, "failed for good before ("+st.Reason+"): --force pays and tries again"
+	default:
+		it.Verdict = Refused
+		it.Reason = fmt.Sprintf("is archived (%s): replay it with `inspect replay %s`, or try again with --force", st.Reason, it.Payload.Key)
+	}
+	it.Units = 0
+}
+
+// batchLetters leaves out what is easily misread: 0 o, 1 l i.
+const batchLetters = "23456789abcdefghjkmnpqrstuvwxyz"
+
+// newBatch is a short id to type: b and seven letters, 2.7·10^10 of them.
+func newBatch() string {
+	raw := make([]byte, 7)
+	_, _ = rand.Read(raw) // never fails (crypto/rand)
+	id := []byte{'b'}
+	for _, b := range raw {
+		id = append(id, batchLetters[int(b)%len(batchLetters)])
+	}
+	return string(id)
+}

@@ -1,0 +1,126 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hibiken/asynq"
+
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// enqueue puts an unfinished task into the queue. That its id is taken there
+// is no failure: it is queued already, or this very call was repeated by
+// go-redis after a lost reply. Only an id kept by a task that ended, while the
+// store says the work is open, needs mending.
+func (in *Intake) enqueue(ctx context.Context, it *Item, st store.Standing) error {
+	taken, err := in.add(ctx, it)
+	if err != nil || !taken {
+		return err
+	}
+	info, err := in.info(it.Payload)
+	if err != nil {
+		return err
+	}
+	if info != nil && !ended(info.State) {
+		it.Verdict, it.Units = Waiting, 0
+		return nil
+	}
+	// Read again: it may have been settled between Register and now.
+	now, err := in.opts.Store.Standing(ctx, it.Payload.Key)
+	if err != nil {
+		return err
+	}
+	switch {
+	case now.Finished && now.Generation >= st.Generation && !it.reopen:
+		in.judge(it, now, false)
+		return nil
+	case info == nil, now.Generation > 0, it.reopen:
+		// The id is free by now, or a re-opening (force, replay) ended halfway.
+		return in.replace(ctx, it)
+	case info.State == asynq.TaskStateArchived:
+		return refusal(fmt.Sprintf("is in the queue's archive (%s): run it from there, or pay again with --force", reasonOr(info.LastErr)))
+	}
+	return refusal("was finished by the queue, but this store has no result of it: pay again with --force")
+}
+
+// reopen raises the generation of a settled task and queues it. Each step may
+// be repeated after a crash.
+func (in *Intake) reopen(ctx context.Context, it *Item, st store.Standing) error {
+	it.reopen = true
+	info, err := in.info(it.Payload)
+	if err != nil {
+		return err
+	}
+	if info != nil && info.State == asynq.TaskStateActive {
+		return errRunning
+	}
+	if _, err := in.opts.Store.Reopen(ctx, it.Payload.Key, st.Generation); err != nil {
+		return err
+	}
+	return in.replace(ctx, it)
+}
+
+const errRunning = refusal("is running right now: force it again when it has ended")
+
+// replace takes the kept task away from the queue and enqueues a new one.
+func (in *Intake) replace(ctx context.Context, it *Item) error {
+	queue, key := it.Payload.Path.Queue(""), it.Payload.Key
+	err := in.inspector.DeleteTask(queue, key)
+	if err != nil && !errors.Is(err, asynq.ErrTaskNotFound) && !errors.Is(err, asynq.ErrQueueNotFound) {
+		if info, infoErr := in.info(it.Payload); infoErr == nil && info != nil && info.State == asynq.TaskStateActive {
+			return errRunning
+		}
+		return fmt.Errorf("take the finished task out of the queue: %w", err)
+	}
+	taken, err := in.add(ctx, it)
+	if err != nil {
+		return err
+	}
+	if taken { // somebody else was faster, or our own reply was lost
+		it.Verdict, it.Units = Waiting, 0
+	}
+	return nil
+}
+
+// add enqueues; taken says that the id was there already.
+func (in *Intake) add(ctx context.Context, it *Item) (taken bool, err error) {
+	task, err := it.Payload.Task("")
+	if err != nil {
+		return false, err
+	}
+	_, err = in.client.EnqueueContext(ctx, task)
+	switch {
+	case errors.Is(err, asynq.ErrTaskIDConflict):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	it.Verdict = Queued
+	return false, nil
+}
+
+// info is the queue's task of a payload, nil if there is none.
+func (in *Intake) info(p tasks.Payload) (*asynq.TaskInfo, error) {
+	info, err := in.inspector.GetTaskInfo(p.Path.Queue(""), p.Key)
+	if errors.Is(err, asynq.ErrTaskNotFound) || errors.Is(err, asynq.ErrQueueNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for the task in the queue: %w", err)
+	}
+	return info, nil
+}
+
+func ended(s asynq.TaskState) bool {
+	return s == asynq.TaskStateCompleted || s == asynq.TaskStateArchived
+}
+
+func reasonOr(lastErr string) string {
+	if lastErr == "" {
+		return "without a reason"
+	}
+	return lastErr
+}
