@@ -27,6 +27,7 @@ func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 		permit, err := w.gates.Acquire(ctx, req)
 		var refusal *admission.Refusal
 		var inFlight *admission.InFlight
+		var missing *admission.MissingPeriods
 		var wait time.Duration
 		switch {
 		case err == nil:
@@ -34,8 +35,8 @@ func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 			return nil
 		case errors.As(err, &refusal):
 			w.metrics.refusal(d.payload.Path, refusal.Gate)
-			if refusal.NoSource && d.refusal != nil {
-				return w.giveUpAccount(ctx, d)
+			if ans := w.hopeless(ctx, d, refusal); ans != nil {
+				return ans
 			}
 			wait = refusal.RetryAfter
 		case errors.As(err, &inFlight):
@@ -43,6 +44,13 @@ func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 			if wait > inFlightWait { // another delivery is on it: do not hold a slot for it
 				return w.without(d, tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
 			}
+		case errors.As(err, &missing):
+			if err := w.seed(ctx, missing); err != nil {
+				w.warn.do("seed", "unit budgets cannot be seeded; tasks wait", err)
+				return w.without(d, tasks.StoreDown, 0, "unit budgets cannot be seeded")
+			}
+		case w.isStopping():
+			return w.without(d, tasks.Interrupted, 0, "the worker stopped before the call")
 		default:
 			w.warn.do("admission", "no call can be admitted; tasks wait", err)
 			return w.without(d, tasks.StoreDown, 0, "admission is not available")
@@ -86,6 +94,34 @@ func (w *Worker) refused(d *delivery, r *admission.Refusal) *answer {
 	return w.without(d, tasks.Refused, r.RetryAfter, fmt.Sprintf("gate %s of source %s opens in %s", r.Gate, r.Source, r.RetryAfter.Round(time.Second)))
 }
 
+// hopeless ends a task that waiting does not help: no other source is left
+// after an account refusal, the task has no bound that fits a unit budget, or
+// the budget is used up and the settings say to fail at once.
+func (w *Worker) hopeless(ctx context.Context, d *delivery, r *admission.Refusal) *answer {
+	switch {
+	case r.NoSource && d.refusal != nil:
+		return w.giveUpAccount(ctx, d)
+	case r.Never:
+		return w.finish(ctx, d, retrypolicy.Classified{
+			Outcome: tasks.Unknown, Reason: fmt.Sprintf("unknown: gate %s will never let it pass; give it --max-units within the budget", r.Gate),
+		})
+	case r.FailFast:
+		return w.finish(ctx, d, retrypolicy.Classified{
+			Outcome: tasks.Quota, Reason: fmt.Sprintf("quota: the budget of gate %s is used up and quota_full is fail_fast", r.Gate),
+		})
+	}
+	return nil
+}
+
+func (w *Worker) isStopping() bool {
+	select {
+	case <-w.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
 // giveUpAccount settles what an account refusal decided, when no other source
 // can take the task over.
 func (w *Worker) giveUpAccount(ctx context.Context, d *delivery) *answer {
@@ -109,7 +145,7 @@ func (w *Worker) mourn(ctx context.Context, d *delivery) *answer {
 		}
 		w.price(&row)
 		if ans := w.keep(ctx, d, w.settlementOf(d, &row)); ans != nil {
-			w.giveBack(ctx, d, tasks.Interrupted)
+			w.giveBack(d, tasks.Interrupted)
 			return ans
 		}
 		w.metrics.attempt(d.payload.Path, tasks.Crash)
@@ -118,7 +154,7 @@ func (w *Worker) mourn(ctx context.Context, d *delivery) *answer {
 	if !over {
 		return nil
 	}
-	w.giveBack(ctx, d, tasks.Refused)
+	w.giveBack(d, tasks.Refused)
 	return w.finish(ctx, d, c)
 }
 
@@ -135,8 +171,8 @@ func (w *Worker) exhausted(d *delivery) (retrypolicy.Classified, bool) {
 }
 
 // giveBack returns a permit whose call was never made.
-func (w *Worker) giveBack(ctx context.Context, d *delivery, outcome tasks.Outcome) {
-	w.gates.Release(ctx, d.permit, admission.Settlement{Outcome: outcome, Channel: string(retrypolicy.ChannelNone)})
+func (w *Worker) giveBack(d *delivery, outcome tasks.Outcome) {
+	w.gates.release(d.permit, admission.Settlement{Outcome: outcome, Channel: string(retrypolicy.ChannelNone)})
 }
 
 // otherSource reports whether a source is left that did not refuse the account

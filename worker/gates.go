@@ -2,34 +2,20 @@ package worker
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	"reprise/admission"
 )
 
-// gates is admission with releases in the background: a report may lag the
-// ack, because a permit that is not given back lapses by itself.
+// gates is admission as the engine uses it.
 type gates struct {
 	*admission.Gates
-	warn    *warner
-	pending sync.WaitGroup
+	warn *warner
 }
 
-// releaseTimeout bounds one report to admission.
-const releaseTimeout = 10 * time.Second
-
-// Release reports an attempt and gives its permit back, not awaited.
-func (g *gates) Release(ctx context.Context, p *admission.Permit, s admission.Settlement) {
-	ctx = context.WithoutCancel(ctx)
-	g.pending.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
-		defer cancel()
-		if err := g.Gates.Settle(ctx, p, s); err != nil {
-			g.warn.do("release", "permits are not given back; they lapse by themselves", err)
-		}
-	})
-}
+// release reports an attempt and gives its permit back, not awaited: it may
+// lag the ack, since a permit that is not given back lapses by itself, and
+// admission repeats a report that Redis did not take.
+func (g *gates) release(p *admission.Permit, s admission.Settlement) { g.Gates.SettleLater(p, s) }
 
 // run renews permits until ctx ends.
 func (g *gates) run(ctx context.Context) {
@@ -39,4 +25,8 @@ func (g *gates) run(ctx context.Context) {
 }
 
 // flush waits for the reports under way, each bounded by its own timeout.
-func (g *gates) flush() { g.pending.Wait() }
+func (g *gates) flush() {
+	if err := g.Gates.Close(); err != nil {
+		g.warn.do("admission", "reports to admission were cut short", err)
+	}
+}

@@ -45,7 +45,7 @@ func (w *Worker) handle(ctx context.Context, t *asynq.Task) (err error) {
 		if ans := w.settle(ctx, d, settling{reply: reply, class: class, decision: decision, again: again}); ans != nil {
 			return w.reply(ctx, d, ans)
 		}
-		w.release(ctx, d, reply, class, decision, again)
+		w.release(d, reply, class, decision, again)
 		if again {
 			d.exclude(decision)
 			continue

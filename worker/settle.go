@@ -153,12 +153,12 @@ func (w *Worker) keepOnce(ctx context.Context, s store.Settlement) error {
 // release reports the attempt to admission: charges corrected, units kept or
 // refunded, breaker told, permit given back. It runs in the background: it may
 // lag the ack, since a permit that is not given back lapses by itself.
-func (w *Worker) release(ctx context.Context, d *delivery, r reply, c retrypolicy.Classified, dec retrypolicy.Decision, again bool) {
+func (w *Worker) release(d *delivery, r reply, c retrypolicy.Classified, dec retrypolicy.Decision, again bool) {
 	units := int64(0)
 	if dec.UnitsKept {
 		units, _ = d.payload.Units(w.opts.LimitCountsChunks)
 	}
-	w.gates.Release(ctx, d.permit, admission.Settlement{
+	w.gates.release(d.permit, admission.Settlement{
 		Outcome: dec.Outcome, Channel: string(dec.Channel), Halt: string(dec.Halt), Probeable: c.Probeable,
 		Shut: dec.Shut, Counted: dec.Counted, PossiblyBilled: dec.PossiblyBilled, UnitsUsed: units,
 		Latency: r.took, Backoff: dec.Backoff, ClearRecord: !again && ends(dec.Verdict), RequestID: r.meta.RequestID,

@@ -28,6 +28,8 @@ type Records interface {
 	Settle(ctx context.Context, s ...store.Settlement) error
 	// Standing tells where a key stands.
 	Standing(ctx context.Context, key string) (store.Standing, error)
+	// Spent sums the units of calls, to seed a lost budget.
+	Spent(ctx context.Context, f store.Spending) (int64, error)
 	// Ping fails when nothing can be written.
 	Ping(ctx context.Context) error
 }
