@@ -21,7 +21,7 @@ func (s *Simulator) adminHandler() http.Handler {
 	post := func(path string, f func(r *http.Request) (any, error)) {
 		mux.HandleFunc("POST /_sim/"+path, adminFunc(f))
 	}
-	get("bill", func(*http.Request) (any, error) { return s.Bill(), nil })
+	get("bill", func(r *http.Request) (any, error) { return s.billed(r.URL.Query().Get("lines") != "0"), nil })
 	get("catalog", func(*http.Request) (any, error) { return s.Catalog(), nil })
 	get("held", func(*http.Request) (any, error) { return heldList{Count: len(s.Held()), Held: s.Held()}, nil })
 	get("requests", s.adminRequests)

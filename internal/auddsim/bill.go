@@ -1,7 +1,8 @@
 package auddsim
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"sync"
 )
 
@@ -21,8 +22,8 @@ type Bill struct {
 	Refused   int64            `json:"refused"`        // requests refused by Limits, whatever the answer
 	Most      int64            `json:"max_concurrent"` // admitted metered requests at the same moment
 	MostBy    map[string]int64 `json:"max_concurrent_by_path"`
-	Contents  []Content        `json:"contents"`
-	Sends     []Send           `json:"sends"`
+	Contents  []Content        `json:"contents,omitempty"`
+	Sends     []Send           `json:"sends,omitempty"`
 }
 
 // Content is the part of the bill of one token, path and content hash. A request whose body did not arrive whole has no
@@ -209,12 +210,26 @@ func (l *ledger) finished(e *Request) {
 	}
 }
 
-// snapshot copies the bill; lines come in the order of path, hash, name and token.
-func (l *ledger) snapshot() Bill {
+// snapshot copies the bill; lines come in the order of path, hash, name and token, sorted outside the mutex.
+func (l *ledger) snapshot(lines bool) Bill {
+	b := l.copy(lines)
+	slices.SortFunc(b.Contents, func(x, y Content) int {
+		return cmp.Or(cmp.Compare(x.Path, y.Path), cmp.Compare(x.Hash, y.Hash), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Token, y.Token))
+	})
+	slices.SortFunc(b.Sends, func(x, y Send) int {
+		return cmp.Or(cmp.Compare(x.AudioID, y.AudioID), cmp.Compare(x.Token, y.Token))
+	})
+	return b
+}
+
+func (l *ledger) copy(lines bool) Bill {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.bill
 	b.ByToken, b.ByPath, b.Outcomes = copyCounts(b.ByToken), copyCounts(b.ByPath), copyCounts(b.Outcomes)
+	if !lines {
+		return b
+	}
 	b.Contents, b.Sends = make([]Content, 0, len(l.contents)), make([]Send, 0, len(l.sends))
 	for _, c := range l.contents {
 		line := *c
@@ -226,14 +241,6 @@ func (l *ledger) snapshot() Bill {
 		line.Outcomes = copyCounts(s.Outcomes)
 		b.Sends = append(b.Sends, line)
 	}
-	sort.Slice(b.Contents, func(i, j int) bool {
-		x, y := b.Contents[i], b.Contents[j]
-		return x.Path+"\x00"+x.Hash+"\x00"+x.Name+"\x00"+x.Token < y.Path+"\x00"+y.Hash+"\x00"+y.Name+"\x00"+y.Token
-	})
-	sort.Slice(b.Sends, func(i, j int) bool {
-		x, y := b.Sends[i], b.Sends[j]
-		return x.AudioID < y.AudioID || x.AudioID == y.AudioID && x.Token < y.Token
-	})
 	return b
 }
 

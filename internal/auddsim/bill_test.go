@@ -81,6 +81,12 @@ func TestBillByTokenPathAndContent(t *testing.T) {
 	require.Equal(t, s.Bill(), overHTTP)
 	require.EqualValues(t, 5, overHTTP.Requests, "administration is never counted")
 
+	var sums Bill
+	require.Equal(t, 200, admin(t, s, "GET", "bill?lines=0", "", &sums))
+	require.Equal(t, s.Sums(), sums)
+	require.EqualValues(t, 5, sums.Units)
+	require.Empty(t, sums.Contents)
+
 	require.Equal(t, 200, admin(t, s, "POST", "reset", "", nil))
 	require.Zero(t, s.Bill().Units)
 	require.Empty(t, s.Requests(Filter{}))

@@ -75,7 +75,8 @@
 //
 // JSON, never charged, limited or logged. A mistake is answered with HTTP 400 and {"error": …}; unknown fields are mistakes.
 //
-//	GET    /_sim/bill                 units and requests in sum, by token, path, outcome, content and upload slot; 429s; highest concurrency
+//	GET    /_sim/bill                 units and requests in sum, by token, path, outcome, content and upload slot; 429s; highest concurrency;
+//	                                  ?lines=0 leaves content and slots out
 //	GET    /_sim/requests             ?path= hash= name= outcome= audio_id= after=SEQ limit=N: the log, running requests with "active"
 //	GET    /_sim/catalog              upload slots with every write
 //	GET    /_sim/rules                rules with how often they matched and acted

@@ -21,6 +21,12 @@ func newLimiter(l Limits) *limiter { return &limiter{limits: l, start: time.Now(
 func (l *limiter) set(limits Limits) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// What the bucket lacks is kept in tokens, so that a higher rate fills it at that rate.
+	if now := time.Since(l.start); l.tat > now && l.limits.Rate > 0 && limits.Rate > 0 {
+		l.tat = now + time.Duration(float64(l.tat-now)*l.limits.Rate/limits.Rate)
+	} else {
+		l.tat = 0
+	}
 	l.limits = limits
 }
 

@@ -23,14 +23,14 @@ func TestTokenBucketNeverAdmitsMoreThanRateTimesTPlusBurst(t *testing.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		var admitted []time.Duration
 		now := time.Duration(0)
-		for range 3000 {
+		for range 1000 {
 			now += time.Duration(rng.ExpFloat64() * 0.3 * float64(time.Second) / rate)
 			if l.takeLocked(now) {
 				admitted = append(admitted, now)
 			}
 		}
 		for i := range admitted {
-			for j := i; j < len(admitted) && j < i+200; j++ {
+			for j := i; j < len(admitted) && j < i+60; j++ {
 				allowed := rate*(admitted[j]-admitted[i]).Seconds() + float64(max(burst, 1))
 				if float64(j-i+1) > allowed+1e-6 {
 					t.Fatalf("%d requests within %s, allowed %f", j-i+1, admitted[j]-admitted[i], allowed)
@@ -188,5 +188,27 @@ func TestLimiterGivesPlacesAndTokensTogetherOrNotAtAll(t *testing.T) {
 		time.Sleep(time.Second)
 		_, ok = l.admit()
 		require.True(t, ok)
+	})
+}
+
+func TestAChangedRateFillsTheBucketAtTheNewRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(Limits{Rate: 0.001, Burst: 2})
+		admitted := func() (n int) {
+			for range 10 {
+				if _, ok := l.admit(); ok {
+					n++
+				}
+			}
+			return n
+		}
+		require.Equal(t, 2, admitted())
+		l.set(Limits{Rate: 10, Burst: 2})
+		require.Zero(t, admitted(), "a new rate is no new bucket")
+		time.Sleep(100 * time.Millisecond)
+		require.Equal(t, 1, admitted())
+		time.Sleep(time.Hour)
+		require.Equal(t, 2, admitted())
 	})
 }

@@ -53,12 +53,12 @@ func (f Filter) fits(r *Request) bool {
 		(f.AudioID == nil || r.AudioID != nil && *f.AudioID == *r.AudioID) && r.Seq > f.AfterSeq
 }
 
-// requestLog keeps the last finished requests in a ring and the running ones in a map. Entries of running requests are
-// written only through note.
+// requestLog keeps the last finished requests in a ring and the running ones in a map. Entries are written only through
+// note.
 type requestLog struct {
 	mu     sync.Mutex
 	size   int
-	ring   []Request
+	ring   []*Request
 	next   int
 	active map[int64]*Request
 }
@@ -85,10 +85,10 @@ func (l *requestLog) finish(e *Request) {
 	e.Active = false
 	delete(l.active, e.Seq)
 	if len(l.ring) < l.size {
-		l.ring = append(l.ring, *e)
+		l.ring = append(l.ring, e)
 		return
 	}
-	l.ring[l.next] = *e
+	l.ring[l.next] = e
 	l.next = (l.next + 1) % l.size
 }
 
@@ -108,9 +108,9 @@ func (l *requestLog) reset() {
 func (l *requestLog) list(f Filter) []Request {
 	l.mu.Lock()
 	out := []Request{}
-	for i := range l.ring {
-		if f.fits(&l.ring[i]) {
-			out = append(out, l.ring[i])
+	for _, e := range l.ring {
+		if f.fits(e) {
+			out = append(out, *e)
 		}
 	}
 	for _, e := range l.active {

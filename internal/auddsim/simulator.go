@@ -159,8 +159,13 @@ func (s *Simulator) Release(id string) int { return s.holds.release(id) }
 func (s *Simulator) Held() []Held { return s.holds.current() }
 
 // Bill copies the bill.
-func (s *Simulator) Bill() Bill {
-	b := s.bill.snapshot()
+func (s *Simulator) Bill() Bill { return s.billed(true) }
+
+// Sums copies the bill without Contents and Sends: cheap enough to poll, however much was sent.
+func (s *Simulator) Sums() Bill { return s.billed(false) }
+
+func (s *Simulator) billed(lines bool) Bill {
+	b := s.bill.snapshot(lines)
 	b.Active = s.log.running()
 	b.Most = s.most.max.Load()
 	b.MostBy = map[string]int64{}
