@@ -77,6 +77,10 @@ var countingCases = map[string]countingCase{
 		[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Unavailable, false, 1},
 	"the later of two retries shows, whatever the order": {
 		[]store.Settlement{k(0, "b", tasks.Snooze, tasks.Throttled, 2), k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Throttled, false, 2},
+	"of two retries in one millisecond the first shows": {
+		[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1), k(0, "b", tasks.Snooze, tasks.Throttled, 1)}, 0, tasks.Unavailable, false, 2},
+	"a presumption without a call yields to nobody": {
+		[]store.Settlement{withoutCall(k(0, "", tasks.Archive, tasks.Crash, 1)), withoutCall(k(0, "", tasks.Archive, tasks.Expired, 2))}, 0, tasks.Crash, true, 0},
 	"a retry that arrives late does not open a finished task": {
 		[]store.Settlement{k(0, "b", tasks.Done, tasks.Match, 2), k(0, "a", tasks.Retry, tasks.Unavailable, 9)}, 0, tasks.Match, true, 2},
 	"the first verdict wins, the second call is kept": {
