@@ -154,4 +154,3 @@ func limitsPatch(path tasks.Path) string {
 	field(12, uint64(tasks.Retention/time.Second))
 	return string(b)
 }
-

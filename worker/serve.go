@@ -2,18 +2,12 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"sync"
-	"time"
 
 	"github.com/hibiken/asynq"
 
 	"reprise/tasks"
 )
-
-// forwardEvery is how often asynq moves due retries to pending. asynq's 5 s
-// would release every due task in one burst and make short delays useless.
-const forwardEvery = time.Second
 
 // Run works until ctx ends, then stops in order: nothing new is taken, waiting
 // deliveries return at once, running calls finish within the drain, and the
@@ -34,46 +28,23 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer admin()
-	for _, run := range []func(context.Context){w.gates.run, w.outbox.run, w.rescues.run, w.waits.run, w.metrics.run(w)} {
+	servers := &fleet{w: w}
+	for _, run := range []func(context.Context){
+		w.gates.run, w.outbox.run, w.rescues.run, w.waits.run, w.metrics.run(w), servers.watch,
+	} {
 		group.Go(func() { run(background) })
 	}
-	servers, err := w.start()
-	if err != nil {
+	if err := servers.reshape(w.plans(nil)); err != nil {
 		return err
 	}
 	close(w.ready)
-	w.log.Info("ready", "queues", w.usable(), "admin", w.addr, "version", w.opts.Version)
+	w.log.Info("ready", "queues", servers.queues(), "admin", w.addr, "version", w.opts.Version)
 	<-ctx.Done()
 	w.log.Info("stopping: running calls finish, nothing new is taken", "drain", w.opts.drain())
-	w.stop(servers)
+	servers.stop()
+	w.gates.flush()
 	w.log.Info("stopped")
 	return nil
-}
-
-// start starts one asynq server per path: a bulkhead, so that slow enterprise
-// calls cannot take a clip's slot.
-func (w *Worker) start() ([]*asynq.Server, error) {
-	var servers []*asynq.Server
-	for _, path := range w.usable() {
-		srv := asynq.NewServerFromRedisClient(w.queue, asynq.Config{
-			Concurrency:              w.opts.Slots.of(path),
-			Queues:                   map[string]int{path.Queue(""): 1},
-			TaskCheckInterval:        w.opts.TaskCheckInterval,
-			DelayedTaskCheckInterval: forwardEvery,
-			IsFailure:                isFailure,
-			RetryDelayFunc:           retryDelay,
-			ErrorHandler:             asynq.ErrorHandlerFunc(w.heard),
-			ShutdownTimeout:          w.opts.drain() + settleMargin,
-			Logger:                   asynqLog{w.log.With("component", "asynq", "path", string(path))},
-			LogLevel:                 asynq.WarnLevel,
-		})
-		if err := srv.Start(asynq.HandlerFunc(w.deliver)); err != nil {
-			w.stop(servers)
-			return nil, fmt.Errorf("start the %s server: %w", path, err)
-		}
-		servers = append(servers, srv)
-	}
-	return servers, nil
 }
 
 // deliver counts the slot as busy around a delivery.
@@ -83,21 +54,6 @@ func (w *Worker) deliver(ctx context.Context, t *asynq.Task) error {
 		defer w.metrics.working(path)()
 	}
 	return w.handle(ctx, t)
-}
-
-// stop ends the servers together: the drain is as long as the longest of them.
-func (w *Worker) stop(servers []*asynq.Server) {
-	for _, s := range servers {
-		s.Stop()
-	}
-	close(w.stopping)
-	w.queue.Stopping()
-	var group sync.WaitGroup
-	for _, s := range servers {
-		group.Go(s.Shutdown)
-	}
-	group.Wait()
-	w.gates.flush()
 }
 
 // heard sees every error asynq is about to act on. Our own answers are logged

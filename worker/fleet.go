@@ -1,0 +1,186 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"reprise/admission"
+	"reprise/tasks"
+)
+
+// forwardEvery is how often asynq moves due retries to pending. asynq's 5 s
+// would release every due task in one burst and make short delays useless.
+const forwardEvery = time.Second
+
+// groupsEvery is how often the groups in force are read: a new group's queue
+// is served that soon.
+const groupsEvery = 2 * time.Second
+
+// fleet is the asynq servers of a worker. A path has one over all its queues,
+// by weight, and is a bulkhead: slow enterprise calls cannot take a clip's
+// slot. A group with a share of the slots has a server of its own beside it,
+// because asynq bounds concurrency per server only.
+type fleet struct {
+	w       *Worker
+	mu      sync.Mutex
+	running map[string]*asynq.Server // by plan
+	retired sync.WaitGroup           // servers that were replaced and still drain
+}
+
+// plan is one server: its path, slots and queues.
+type plan struct {
+	path   tasks.Path
+	slots  int
+	queues map[string]int
+}
+
+// name tells plans apart: equal names are the same server.
+func (p plan) name() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s/%d", p.path, p.slots)
+	for _, q := range slices.Sorted(maps.Keys(p.queues)) {
+		fmt.Fprintf(&b, " %s=%d", q, p.queues[q])
+	}
+	return b.String()
+}
+
+// plans are the servers for the limits in force.
+func (w *Worker) plans(limits []admission.Limit) []plan {
+	weights, shares := map[string]int{}, map[string]int{}
+	for _, l := range limits {
+		group, ok := strings.CutPrefix(l.Scope, "group/")
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(l.Value)
+		if err != nil {
+			continue
+		}
+		switch l.Name {
+		case "weight":
+			weights[group] = max(n, 1)
+		case "slot_share":
+			shares[group] = n
+		}
+	}
+	var out []plan
+	for _, path := range w.usable() {
+		slots := w.opts.Slots.of(path)
+		shared := plan{path: path, slots: slots, queues: map[string]int{path.Queue(""): 1}}
+		for group, weight := range weights {
+			if share := shares[group]; share > 0 && share < 1000 {
+				own := max(1, slots*share/1000)
+				out = append(out, plan{path: path, slots: own, queues: map[string]int{path.Queue(group): 1}})
+				continue
+			}
+			shared.queues[path.Queue(group)] = weight
+		}
+		out = append(out, shared)
+	}
+	return out
+}
+
+// queues are all queues this worker serves now.
+func (f *fleet) queues() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for name := range f.running {
+		for _, q := range strings.Fields(name)[1:] {
+			queue, _, _ := strings.Cut(q, "=")
+			out = append(out, queue)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// reshape starts the servers that are wanted and not there, and retires those
+// that are there and not wanted: they take nothing new and finish what runs.
+func (f *fleet) reshape(wanted []plan) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next := map[string]*asynq.Server{}
+	for _, p := range wanted {
+		if srv, ok := f.running[p.name()]; ok {
+			next[p.name()] = srv
+			continue
+		}
+		srv := f.w.newServer(p)
+		if err := srv.Start(asynq.HandlerFunc(f.w.deliver)); err != nil {
+			return fmt.Errorf("start the server for %s: %w", p.name(), err)
+		}
+		next[p.name()] = srv
+	}
+	for name, srv := range f.running {
+		if next[name] == nil {
+			srv.Stop()
+			f.retired.Go(srv.Shutdown)
+		}
+	}
+	f.running = next
+	return nil
+}
+
+// watch follows the groups in force until ctx ends.
+func (f *fleet) watch(ctx context.Context) {
+	tick := time.NewTicker(groupsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if f.w.isStopping() {
+			return
+		}
+		limits, _, err := f.w.gates.LimitsInForce(ctx)
+		if err != nil {
+			continue // admission says so itself
+		}
+		if err := f.reshape(f.w.plans(limits)); err != nil {
+			f.w.warn.do("groups", "the groups in force cannot be served", err)
+		}
+	}
+}
+
+// stop ends all servers together: the drain is as long as the longest of them.
+func (f *fleet) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.running {
+		s.Stop()
+	}
+	close(f.w.stopping)
+	f.w.queue.Stopping()
+	var group sync.WaitGroup
+	for _, s := range f.running {
+		group.Go(s.Shutdown)
+	}
+	group.Wait()
+	f.retired.Wait()
+}
+
+func (w *Worker) newServer(p plan) *asynq.Server {
+	return asynq.NewServerFromRedisClient(w.queue, asynq.Config{
+		Concurrency:              p.slots,
+		Queues:                   p.queues,
+		TaskCheckInterval:        w.opts.TaskCheckInterval,
+		DelayedTaskCheckInterval: forwardEvery,
+		IsFailure:                isFailure,
+		RetryDelayFunc:           retryDelay,
+		ErrorHandler:             asynq.ErrorHandlerFunc(w.heard),
+		ShutdownTimeout:          w.opts.drain() + settleMargin,
+		Logger:                   asynqLog{w.log.With("component", "asynq", "path", string(p.path))},
+		LogLevel:                 asynq.WarnLevel,
+	})
+}
