@@ -3,19 +3,29 @@ package tasks
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 )
+
+// maxPayload bounds what Decode reads, far above what Validate lets through.
+const maxPayload = 1 << 20
 
 // Decode reads the payload of an asynq task of the given type and checks it.
 //
 // It returns an error wrapping ErrNewerPayload when the type or version is not
 // known (leave the task for a newer worker) and one wrapping ErrMalformed when
-// a known version cannot be read (the task can never succeed). Errors never
-// quote the payload: it may hold a signed URL.
+// a known version cannot be read (the task can never succeed): an unknown,
+// repeated or wrongly typed field, a value out of range, a key of other work.
+// Errors are one line and never quote the payload: it may hold a signed URL.
 func Decode(typ string, payload []byte) (Payload, error) {
 	path, known := pathOfType(typ)
 	if !known {
-		return Payload{}, fmt.Errorf("task type %q: %w", typ, ErrNewerPayload)
+		return Payload{}, fmt.Errorf("task type %.64q: %w", typ, ErrNewerPayload)
+	}
+	if len(payload) > maxPayload {
+		return Payload{}, fmt.Errorf("payload of %d bytes, at most %d are read: %w", len(payload), maxPayload, ErrMalformed)
 	}
 	var head struct {
 		Version int `json:"v"`
@@ -29,17 +39,63 @@ func Decode(typ string, payload []byte) (Payload, error) {
 	if head.Version < 1 {
 		return Payload{}, fmt.Errorf("payload has no version: %w", ErrMalformed)
 	}
+	if err := checkNames(payload); err != nil {
+		return Payload{}, fmt.Errorf("read payload fields of version %d: %w: %w", head.Version, err, ErrMalformed)
+	}
 	var p Payload
 	dec := json.NewDecoder(bytes.NewReader(payload))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
-		return Payload{}, fmt.Errorf("read payload fields of version %d: %w", head.Version, ErrMalformed)
+		return Payload{}, fmt.Errorf("read payload fields of version %d: unknown field or wrong type: %w", head.Version, ErrMalformed)
 	}
 	if p.Path != path {
-		return Payload{}, fmt.Errorf("payload of path %q in a task of type %q: %w", p.Path, typ, ErrMalformed)
+		return Payload{}, fmt.Errorf("payload of another path in a task of type %q: %w", typ, ErrMalformed)
 	}
 	if err := p.Validate(); err != nil {
 		return Payload{}, fmt.Errorf("check payload: %w: %w", err, ErrMalformed)
 	}
 	return p, nil
+}
+
+// checkNames finds names that encoding/json would silently take for others:
+// repeated ones, of which the last would win, and ones in another case.
+func checkNames(payload []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(payload))
+	dec.UseNumber()
+	type level struct {
+		names map[string]bool // nil in an array
+		value bool            // the next token is a value
+	}
+	var open []level
+	for {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return errors.New("not JSON")
+		}
+		top := len(open) - 1
+		if name, is := token.(string); is && top >= 0 && open[top].names != nil && !open[top].value {
+			if open[top].names[name] {
+				return errors.New("a field is given twice")
+			}
+			if strings.ContainsFunc(name, func(c rune) bool { return c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {
+				return errors.New("unknown field")
+			}
+			open[top].names[name], open[top].value = true, true
+			continue
+		}
+		if top >= 0 {
+			open[top].value = false
+		}
+		switch token {
+		case json.Delim('{'):
+			open = append(open, level{names: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, level{})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:top]
+		}
+	}
 }

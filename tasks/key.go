@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
+	"io"
 	"sort"
 	"strconv"
 	"strings"
@@ -17,8 +18,11 @@ type field struct {
 
 // keyFields is the table of what makes two tasks the same work, beside the
 // path and the content. A parameter that changes what AudD answers belongs
-// here; one that only changes cost bounds or routing does not. Changing a row
-// changes keys: testdata/keys.golden must then change in the same commit.
+// here; one that only bounds cost (max_units) or routes a call (the source of
+// a recognition) does not. The defaults of skip, every and limit are those
+// AudD's own tools calculate with. An upload's slot belongs to an account, so
+// there the source counts. Changing a row changes keys: testdata/keys.golden
+// must then change in the same commit.
 var keyFields = map[Path][]field{
 	Recognize: {
 		{"return", func(p Params) string { return strings.Join(sortedSet(p.Return), ",") }},
@@ -29,27 +33,42 @@ var keyFields = map[Path][]field{
 		{"every", func(p Params) string { return number(p.Every, 1) }},
 		{"limit", func(p Params) string { return number(p.Limit, 0) }},
 		{"skip_first_seconds", func(p Params) string { return number(&p.SkipFirstSeconds, 0) }},
-		{"use_timecode", func(p Params) string { return flag(p.UseTimecode, false) }},
-		{"accurate_offsets", func(p Params) string { return flag(p.AccurateOffsets == nil || *p.AccurateOffsets, true) }},
+		{"use_timecode", func(p Params) string { return truth(p.UseTimecode, false) }},
+		{"accurate_offsets", func(p Params) string { return truth(p.AccurateOffsets == nil || *p.AccurateOffsets, true) }},
 	},
 	Upload: {
-		{"source", func(p Params) string { return p.Source }},
+		{"source", func(p Params) string { return plain(p.Source) }},
 		{"audio_id", func(p Params) string { return audioID(p.AudioID) }},
 	},
 }
 
+// keyDomain begins what is hashed, so that no other hash of this module can
+// ever equal a key. Its number rises if the derivation itself changes.
+const keyDomain = "reprise task key 1\n"
+
 // Key is the identity of the work and the asynq task id:
 // "<path>_" + base32(sha256(path, content, parameters)), 52 lower-case
 // characters, no slash (asynqmon cannot address ids with one).
-// The content is the SHA-256 of the audio, or the URL without its signature.
+//
+// The content is the SHA-256 of the audio; for a clip, that of the recording
+// it was cut from and how it was cut, because another encoder makes other
+// bytes of the same clip; for a URL, the URL without its signature. Every
+// value is hashed with its name and length, so that no two different lists of
+// values look the same. A parameter at its default is left out: saying what
+// goes without saying does not make it other work.
 func Key(path Path, in Input, params Params) string {
 	h := sha256.New()
 	line := func(name, value string) { fmt.Fprintf(h, "%s=%d:%s\n", name, len(value), value) }
+	io.WriteString(h, keyDomain)
 	line("path", string(path))
-	if in.Kind == URLInput {
+	switch {
+	case in.Kind == URLInput:
 		line("url", CanonicalURL(in.URL))
-	} else {
-		line("sha256", strings.ToLower(in.SHA256))
+	case in.Clip != "":
+		line("sha256", plain(in.OriginSHA256))
+		line("clip", plain(in.Clip))
+	default:
+		line("sha256", plain(in.SHA256))
 	}
 	for _, f := range keyFields[path] {
 		if v := f.value(params); v != "" {
@@ -60,11 +79,14 @@ func Key(path Path, in Input, params Params) string {
 	return string(path) + "_" + strings.ToLower(sum)
 }
 
+// plain is how names and hashes are compared: trimmed and in lower case.
+func plain(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
+
 func sortedSet(values []string) []string {
 	seen := map[string]bool{}
 	var out []string
 	for _, v := range values {
-		v = strings.ToLower(strings.TrimSpace(v))
+		v = plain(v)
 		if v != "" && !seen[v] {
 			seen[v] = true
 			out = append(out, v)
@@ -75,8 +97,7 @@ func sortedSet(values []string) []string {
 }
 
 func defaulted(v, def string) string {
-	v = strings.ToLower(strings.TrimSpace(v))
-	if v == def {
+	if v = plain(v); v == def {
 		return ""
 	}
 	return v
@@ -89,7 +110,7 @@ func number(v *int, def int) string {
 	return strconv.Itoa(*v)
 }
 
-func flag(v, def bool) string {
+func truth(v, def bool) string {
 	if v == def {
 		return ""
 	}

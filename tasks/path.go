@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -64,10 +65,29 @@ func (p Path) Queue(group string) string {
 
 // SplitQueue is the inverse of Path.Queue.
 func SplitQueue(queue string) (p Path, group string, err error) {
-	name, group, _ := strings.Cut(queue, ".")
+	name, group, grouped := strings.Cut(queue, ".")
 	p, err = ParsePath(name)
-	if err != nil {
+	if err == nil && grouped && group == "" {
+		err = errors.New("the group has no name")
+	}
+	if err = errors.Join(err, ValidateGroup(group)); err != nil {
 		return "", "", fmt.Errorf("read queue %q: %w", queue, err)
 	}
 	return p, group, nil
+}
+
+// ValidateGroup checks the name of a group: up to 63 lower-case letters,
+// digits, "-" and "_", the first a letter or digit. "" is no group. The name
+// becomes part of Redis keys, labels and addresses, which forbids the rest.
+func ValidateGroup(group string) error {
+	if len(group) > 63 {
+		return fmt.Errorf("group of %d characters: want at most 63", len(group))
+	}
+	for i, c := range group {
+		letter := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || c != '-' && c != '_') {
+			return fmt.Errorf("group %q: want lower-case letters, digits, - and _", group)
+		}
+	}
+	return nil
 }

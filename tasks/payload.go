@@ -6,7 +6,22 @@ import (
 )
 
 // PayloadVersion is the version this build writes and the newest it reads.
+//
+// A worker rejects fields it does not know, so that it never ignores a bound
+// or a parameter: a new field needs a new version, written only by payloads
+// that use the field.
 const PayloadVersion = 1
+
+// Bounds on the fields of a payload, so that arithmetic on them cannot
+// overflow and a payload stays small: asynq rewrites those of active tasks
+// every few seconds.
+const (
+	MaxURL     = 8 << 10            // bytes
+	MaxPath    = 4 << 10            // bytes
+	MaxSeconds = 366 * 24 * 60 * 60 // of audio
+	MaxChunks  = MaxSeconds         // of skip, every, limit
+	MaxClip    = 64                 // bytes
+)
 
 // InputKind says where the audio is.
 type InputKind string
@@ -29,6 +44,11 @@ type Input struct {
 	Size int64 `json:"size,omitempty"`
 	// SHA256 is the content's hash in lower-case hex; empty for URLs.
 	SHA256 string `json:"sha256,omitempty"`
+	// Clip says how the audio was cut ("12s@25%", "900s@1800s") from the
+	// recording whose content hash is OriginSHA256; both empty for a whole
+	// recording. SHA256, Size and Seconds are those of the clip.
+	Clip         string `json:"clip,omitempty"`
+	OriginSHA256 string `json:"origin_sha256,omitempty"`
 	// Seconds is the measured duration of the audio, 0 if unknown.
 	Seconds float64 `json:"seconds,omitempty"`
 	// ExpiresAt is when a signed URL stops working (Unix seconds), 0 if unknown.

@@ -2,57 +2,186 @@ package tasks
 
 import (
 	"net/url"
-	"sort"
+	"slices"
 	"strings"
 )
 
-// signatureParams are query parameters known to sign or date a URL, not to
-// name its content: AWS SigV4 and V2, Google Cloud Storage, Azure SAS,
-// CloudFront, Aliyun OSS, Tencent COS, generic token/expires pairs.
-var signatureParams = map[string]bool{
-	"x-amz-algorithm": true, "x-amz-credential": true, "x-amz-date": true, "x-amz-expires": true,
-	"x-amz-signedheaders": true, "x-amz-signature": true, "x-amz-security-token": true,
-	"awsaccesskeyid": true, "signature": true, "expires": true,
-	"x-goog-algorithm": true, "x-goog-credential": true, "x-goog-date": true, "x-goog-expires": true,
-	"x-goog-signedheaders": true, "x-goog-signature": true, "googleaccessid": true,
-	"sv": true, "se": true, "st": true, "sr": true, "sp": true, "sig": true, "spr": true, "skoid": true,
-	"sktid": true, "skt": true, "ske": true, "sks": true, "skv": true,
-	"key-pair-id": true, "policy": true, "ossaccesskeyid": true, "security-token": true,
-	"q-sign-algorithm": true, "q-ak": true, "q-sign-time": true, "q-key-time": true,
-	"q-header-list": true, "q-url-param-list": true, "q-signature": true,
-	"token": true, "hdnea": true, "hdnts": true, "exp": true, "hmac": true,
+// signing is one way to sign a URL: when every parameter of needs is there,
+// needs and drops are the signature and not the name of the content.
+type signing struct {
+	scheme string
+	needs  []string
+	drops  []string
+}
+
+// signings is the table of known signatures, names in lower case. A scheme
+// counts only when it is complete, because its names alone may name content:
+// "token", "st" and "policy" are ordinary words, and two recordings taken for
+// one would give a wrong answer, while a signature taken for content only
+// costs a call. It is part of the key: a changed row changes keys.
+var signings = []signing{
+	{"AWS SigV4, S3-compatible", []string{"x-amz-signature"}, []string{
+		"x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-expires", "x-amz-signedheaders",
+		"x-amz-security-token", "x-amz-content-sha256"}},
+	{"AWS SigV2", []string{"awsaccesskeyid", "signature", "expires"}, []string{"x-amz-security-token"}},
+	{"CloudFront", []string{"key-pair-id", "signature"}, []string{"expires", "policy"}},
+	{"Google SigV4", []string{"x-goog-signature"}, []string{
+		"x-goog-algorithm", "x-goog-credential", "x-goog-date", "x-goog-expires", "x-goog-signedheaders"}},
+	{"Google SigV2", []string{"googleaccessid", "signature", "expires"}, nil},
+	{"Google Cloud CDN", []string{"keyname", "signature", "expires"}, nil},
+	{"Azure SAS", []string{"sig", "sv"}, []string{
+		"se", "st", "sr", "sp", "spr", "sip", "si", "ss", "srt", "sks", "skv", "ske", "skt", "skoid", "sktid",
+		"saoid", "suoid", "scid", "sdd", "ses"}},
+	{"Aliyun OSS V1", []string{"ossaccesskeyid", "signature", "expires"}, []string{"security-token"}},
+	{"Aliyun OSS V4", []string{"x-oss-signature"}, []string{
+		"x-oss-signature-version", "x-oss-credential", "x-oss-date", "x-oss-expires", "x-oss-additional-headers",
+		"x-oss-security-token"}},
+	{"Aliyun CDN", []string{"auth_key"}, nil},
+	{"Tencent COS", []string{"q-signature"}, []string{
+		"q-sign-algorithm", "q-ak", "q-sign-time", "q-key-time", "q-header-list", "q-url-param-list", "x-cos-security-token"}},
+	{"Backblaze B2", []string{"authorization"}, nil},
+	{"Qiniu", []string{"e", "token"}, nil},
+	{"Discord CDN", []string{"ex", "is", "hm"}, nil},
+	{"Akamai hdnts", []string{"hdnts"}, nil},
+	{"Akamai hdnea", []string{"hdnea"}, nil},
+	{"Akamai hdntl", []string{"hdntl"}, nil},
+	{"Akamai __token__", []string{"__token__"}, nil},
+	{"Akamai __gda__", []string{"__gda__"}, nil},
+	{"bunny.net", []string{"token", "expires"}, []string{"token_path"}},
+	{"nginx secure_link", []string{"md5", "expires"}, nil},
+	{"expires and signature", []string{"expires", "signature"}, nil},
+	{"expires and sig", []string{"expires", "sig"}, nil},
+	{"expires and hmac", []string{"expires", "hmac"}, nil},
+	{"exp and sig", []string{"exp", "sig"}, nil},
+	{"exp and hmac", []string{"exp", "hmac"}, nil},
 }
 
 // CanonicalURL is the URL that names the content: lower-case scheme and host,
-// no default port, no user, no fragment, query sorted and without known
-// signature parameters. Text that does not parse is returned trimmed.
+// no default port, no password, needless percent escapes undone, parameters
+// sorted by name (equal names keep their order) and without a known signature.
+// User name and fragment stay: they may name the content. Nothing else is
+// guessed. Text that does not parse is returned trimmed.
+//
+// It is made for hashing and may still hold a secret: never show it.
 func CanonicalURL(raw string) string {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || u.Host == "" {
 		return strings.TrimSpace(raw)
 	}
-	u.Scheme = strings.ToLower(u.Scheme)
+	scheme := strings.ToLower(u.Scheme)
+	var b strings.Builder
+	b.WriteString(scheme + "://")
+	if name := u.User.Username(); name != "" {
+		b.WriteString(url.PathEscape(name) + "@")
+	}
+	b.WriteString(canonicalHost(scheme, u))
+	if path := plainEscapes(u.EscapedPath()); path != "" {
+		b.WriteString(path)
+	} else {
+		b.WriteByte('/')
+	}
+	if query := canonicalQuery(u.RawQuery); query != "" {
+		b.WriteString("?" + query)
+	}
+	if fragment := plainEscapes(u.EscapedFragment()); fragment != "" {
+		b.WriteString("#" + fragment)
+	}
+	return b.String()
+}
+
+func canonicalHost(scheme string, u *url.URL) string {
 	host, port := strings.ToLower(u.Hostname()), u.Port()
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	if port != "" && !(u.Scheme == "http" && port == "80") && !(u.Scheme == "https" && port == "443") {
-		host += ":" + port
+	if port == "" || (scheme == "http" && port == "80") || (scheme == "https" && port == "443") {
+		return host
 	}
-	u.Host, u.User, u.Fragment, u.RawFragment = host, nil, "", ""
-	if u.Path == "" {
-		u.Path = "/"
-	}
-	query := u.Query()
-	for name := range query {
-		if signatureParams[strings.ToLower(name)] {
-			query.Del(name)
+	return host + ":" + port
+}
+
+// canonicalQuery works on the raw text: decoding it would drop what does not
+// decode, and so make different URLs one.
+func canonicalQuery(raw string) string {
+	type pair struct{ name, text string }
+	var pairs []pair
+	have := map[string]bool{}
+	for text := range strings.SplitSeq(raw, "&") {
+		if text == "" {
 			continue
 		}
-		sort.Strings(query[name])
+		name, _, _ := strings.Cut(text, "=")
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+		pairs = append(pairs, pair{name, plainEscapes(text)})
+		have[strings.ToLower(name)] = true
 	}
-	u.RawQuery = query.Encode() // sorted by name
-	return u.String()
+	signature := signatureOf(have)
+	pairs = slices.DeleteFunc(pairs, func(p pair) bool { return signature[strings.ToLower(p.name)] })
+	slices.SortStableFunc(pairs, func(a, b pair) int { return strings.Compare(a.name, b.name) })
+	var b strings.Builder
+	for i, p := range pairs {
+		if i > 0 {
+			b.WriteByte('&')
+		}
+		b.WriteString(p.text)
+	}
+	return b.String()
+}
+
+// signatureOf names the parameters that belong to complete signatures.
+func signatureOf(have map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range signings {
+		if slices.ContainsFunc(s.needs, func(name string) bool { return !have[name] }) {
+			continue
+		}
+		for _, name := range slices.Concat(s.needs, s.drops) {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// plainEscapes undoes percent escapes of characters that never need one
+// (RFC 3986, 6.2.2) and writes the others in upper case.
+func plainEscapes(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' || i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2]) {
+			b.WriteByte(s[i])
+			continue
+		}
+		if c := unhex(s[i+1])<<4 | unhex(s[i+2]); isUnreserved(c) {
+			b.WriteByte(c)
+		} else {
+			b.WriteString(strings.ToUpper(s[i : i+3]))
+		}
+		i += 2
+	}
+	return b.String()
+}
+
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+func unhex(c byte) byte {
+	switch {
+	case c <= '9':
+		return c - '0'
+	case c <= 'F':
+		return c - 'A' + 10
+	}
+	return c - 'a' + 10
 }
 
 // RedactURL is the URL as logs, errors, metrics and pages may show it: without
