@@ -32,6 +32,34 @@ func TestUnitsAreSummedBySourceAndPathWithinAPeriod(t *testing.T) {
 	require.Empty(t, sums)
 }
 
+func TestSpentUnitsOfAPeriodAreSummedForTheGroupThatPaid(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), fresh(t)
+	live := attempt("k1", 0, "a", tasks.Retry, tasks.Ambiguous, 0)
+	live.Queue, live.Call.Units = "recognize.live", 5
+	moved := attempt("k1", 0, "b", tasks.Done, tasks.Match, 10) // the same task, from another group's queue
+	moved.Queue = "recognize.backfill"
+	settleAll(t, s, live, moved, attempt("k2", 0, "c", tasks.Done, tasks.Match, 20), attempt("k3", 0, "d", tasks.Done, tasks.Match, 30))
+	for name, row := range map[string]struct {
+		spending store.Spending
+		want     int64
+	}{
+		"all":                        {store.Spending{}, 8},
+		"the group that paid":        {store.Spending{Group: "live"}, 5},
+		"the other group":            {store.Spending{Group: "backfill"}, 1},
+		"part of a name is no group": {store.Spending{Group: "%"}, 0},
+		"by period":                  {store.Spending{Since: start.Add(10 * time.Millisecond), Until: start.Add(30 * time.Millisecond)}, 2},
+		"by source":                  {store.Spending{Source: "nobody"}, 0},
+		"by path":                    {store.Spending{Source: "main", Path: tasks.Recognize}, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spent, err := s.Spent(ctx, row.spending)
+			require.NoError(t, err)
+			require.Equal(t, row.want, spent)
+		})
+	}
+}
+
 func TestCallsAreFiltered(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)

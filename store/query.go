@@ -60,12 +60,7 @@ func (q *query) sql(selection, order string, limit int) string {
 
 // likePattern matches a text anywhere; its own wildcards are taken literally.
 func likePattern(s string) string {
-	return "%" + likeLiteral(strings.ToLower(s)) + "%"
-}
-
-// likeLiteral takes the wildcards of a text literally.
-func likeLiteral(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(s)) + "%"
 }
 
 // each runs a query and scans every row.

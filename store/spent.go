@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 
 	"reprise/tasks"
@@ -14,21 +15,28 @@ type Spending struct {
 	Since, Until time.Time // ended in Since ≤ at < Until
 	Source       string
 	Path         tasks.Path
-	Group        string // of the queue the task is in
+	Group        string // of the queue the call was made for
 }
 
 // Spent sums the units of calls, to seed a budget whose counter was lost.
 func (s *Store) Spent(ctx context.Context, f Spending) (int64, error) {
 	var q query
-	q.between("c.at", f.Since, f.Until)
-	q.equal("c.source", f.Source)
-	q.equal("c.path", string(f.Path))
+	q.between("at", f.Since, f.Until)
+	q.equal("source", f.Source)
+	q.equal("path", string(f.Path))
 	if f.Group != "" {
-		q.where("t.queue LIKE ? ESCAPE '\\'", "%."+likeLiteral(f.Group))
+		// A call keeps its queue: it counts for the group that paid it, also
+		// when the task moved on or was forgotten.
+		marks := make([]string, 0, len(tasks.Paths))
+		queues := make([]any, 0, len(tasks.Paths))
+		for _, path := range tasks.Paths {
+			marks, queues = append(marks, "?"), append(queues, path.Queue(f.Group))
+		}
+		q.where("queue IN ("+strings.Join(marks, ", ")+")", queues...)
 	}
 	var sum sql.NullInt64
-	text := q.sql(`SELECT SUM(c.units) FROM call c LEFT JOIN task t ON t.key = c.key`, "", 1)
-	if err := s.db.QueryRowContext(ctx, s.dialect.rebind(text), q.args...).Scan(&sum); err != nil {
+	statement := q.sql(`SELECT SUM(units) FROM call`, "", 1)
+	if err := s.db.QueryRowContext(ctx, s.dialect.rebind(statement), q.args...).Scan(&sum); err != nil {
 		return 0, s.failed("sum spent units", fmt.Errorf("scan the sum: %w", err))
 	}
 	return sum.Int64, nil
