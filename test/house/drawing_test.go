@@ -36,7 +36,7 @@ var drawing = map[string]room{
 		"a command does not import another command",
 	},
 	"cmd/enqueue": {
-		[]string{"tasks", "intake", "internal/redisconn", "internal/settings"},
+		[]string{"tasks", "intake", "admission", "idempotency", "store", "spool", "internal/redisconn", "internal/settings"},
 		"the producer goes through intake and needs no API token",
 	},
 	"cmd/inspect": {
