@@ -338,7 +338,7 @@ func TestARequestThatContradictsItselfIsAnError(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.Plan(t.Context(), Request{Path: tasks.Recognize, Params: tasks.Params{Return: []string{"napster"}}}, nil, nil)
-	require.ErrorContains(t, err, `return "napster"`)
+	require.ErrorContains(t, err, "return: ")
 	_, err = b.Plan(t.Context(), Request{Path: tasks.Enterprise, MaxUnits: -1}, nil, nil)
 	require.ErrorContains(t, err, "max_units")
 	_, err = b.Plan(t.Context(), Request{Path: tasks.Upload}, nil, nil)

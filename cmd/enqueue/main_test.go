@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/redistest"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(redistest.Wrap(m), map[string]func(){"enqueue": main, "settle": settle})
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status":     status,
+			"waitqueued": waitQueued,
+		},
+		Setup: func(env *testscript.Env) error {
+			srv := redistest.NewServer(env.T().(testing.TB), redistest.Password("p@ss/sesame"))
+			env.Setenv("REDIS", srv.URL())
+			for name, content := range map[string][]byte{
+				"a.wav": wav(1), "b.wav": wav(2), "twin.wav": wav(1), "sub/c.wav": wav(3), "empty.wav": nil,
+			} {
+				path := filepath.Join(env.WorkDir, "clips", name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					return err
+				}
+				if err := os.WriteFile(path, content, 0o600); err != nil {
+					return err
+				}
+			}
+			return os.WriteFile(filepath.Join(env.WorkDir, "long.wav"), wavOf(61*8000, 4), 0o600)
+		},
+	})
+}
+
+// status CODE COMMAND… runs a command and requires its exit code.
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("run %s: %s", args[1], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// waitQueued QUEUE N waits until so many tasks are pending.
+func waitQueued(ts *testscript.TestScript, _ bool, args []string) {
+	opt, err := redis.ParseURL(ts.Getenv("REDIS"))
+	ts.Check(err)
+	rdb := redis.NewClient(opt)
+	defer rdb.Close()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for range 500 {
+		c, err := redistest.CountTasks(context.Background(), rdb, args[0])
+		if err == nil && strconv.Itoa(c.Pending) == args[1] {
+			return
+		}
+		<-ticker.C
+	}
+	ts.Fatalf("%s tasks in %s never came", args[1], args[0])
+}
+
+func wav(seed byte) []byte { return wavOf(1600, seed) }
+
+// wavOf is n bytes of 8 kHz, 8 bit, mono PCM.
+func wavOf(n int, seed byte) []byte {
+	number := func(v, bytes int) (b []byte) {
+		for range bytes {
+			b, v = append(b, byte(v)), v>>8
+		}
+		return b
+	}
+	b := append([]byte("RIFF"), number(36+n, 4)...)
+	b = append(append(b, "WAVEfmt "...), number(16, 4)...)
+	b = append(append(b, number(1, 2)...), number(1, 2)...)
+	b = append(append(b, number(8000, 4)...), number(8000, 4)...)
+	b = append(append(b, number(1, 2)...), number(8, 2)...)
+	b = append(append(b, "data"...), number(n, 4)...)
+	for i := range n {
+		b = append(b, byte(i)*seed+seed)
+	}
+	return b
+}
+
+// settle is a worker for scripts: it settles every task of the recognize queue
+// by name, match for a.wav, archive for b.wav, else no match, until it is stopped.
+func settle() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	fail := func(err error) {
+		if err != nil {
+			_, _ = os.Stderr.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+	}
+	cfg := store.DefaultConfig()
+	cfg.URL = os.Getenv("REPRISE_STORE_URL")
+	st, err := store.Open(ctx, cfg)
+	fail(err)
+	opt, err := asynq.ParseRedisURI(os.Getenv("REPRISE_REDIS_URL"))
+	fail(err)
+	server := asynq.NewServer(opt, asynq.Config{Queues: map[string]int{"recognize": 1}, LogLevel: asynq.FatalLevel, TaskCheckInterval: 10 * time.Millisecond})
+	fail(server.Start(asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+		p, err := tasks.Decode(task.Type(), task.Payload())
+		if err != nil {
+			return err
+		}
+		standing, err := st.Standing(ctx, p.Key)
+		if err != nil {
+			return err
+		}
+		s := store.Settlement{Key: p.Key, Path: p.Path, Generation: standing.Generation, Finished: true, Verdict: tasks.Done, Outcome: tasks.NoMatch, At: time.Now()}
+		switch filepath.Base(p.Input.Path) {
+		case "a.wav", "twin.wav":
+			s.Outcome, s.Result = tasks.Match, []byte(`{"artist":"Paper Boats","title":"Adrift"}`)
+		case "b.wav":
+			s.Verdict, s.Outcome, s.Reason, s.Final = tasks.Archive, tasks.InvalidAudio, "invalid_audio: AudD cannot read it", true
+		}
+		return st.Settle(ctx, s)
+	})))
+	<-ctx.Done()
+	server.Shutdown()
+	fail(st.Close())
+}
+
+// A producer needs no API token, so it must not hold the code that uses one.
+func TestEnqueueDoesNotLinkTheAPIClient(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	require.NoError(t, err)
+	deps := strings.Fields(string(out))
+	require.Contains(t, deps, "reprise/intake")
+	for _, banned := range []string{"reprise/audd", "reprise/worker", "reprise/retrypolicy"} {
+		require.NotContains(t, deps, banned)
+	}
+}
+
+func TestThousands(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234: "-1,234", -123: "-123", 1234567: "1,234,567"} {
+		require.Equal(t, want, thousands(n))
+	}
+}
+
+func TestNamesCannotControlTheTerminal(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "a�[31mb – ü", printable("a\x1b[31mb – ü"))
+}
