@@ -29,6 +29,7 @@ type config struct {
 	Price    float64        `mapstructure:"price_per_1000"`
 	Admin    adminConfig    `mapstructure:"admin"`
 	Log      logConfig      `mapstructure:"log"`
+	Gates    gatesConfig    `mapstructure:",squash"`
 }
 
 type auddConfig struct {
@@ -79,6 +80,7 @@ func defaults() config {
 		},
 		Admin: adminConfig{Addr: o.Admin.Addr},
 		Log:   logConfig{Format: "auto", Level: "info"},
+		Gates: defaultGates(),
 	}
 }
 
@@ -131,7 +133,7 @@ func (a app) load(f *pflag.FlagSet) (config, error) {
 }
 
 // options turns settings into what the engine takes.
-func (c config) options(log *slog.Logger) worker.Options {
+func (c config) options(a app, log *slog.Logger) (worker.Options, error) {
 	o := worker.DefaultOptions()
 	o.RedisURL = c.Redis.URL
 	o.Slots = worker.Slots(c.Slots)
@@ -145,13 +147,10 @@ func (c config) options(log *slog.Logger) worker.Options {
 	o.SkipAuthCheck = c.AudD.SkipCheck
 	o.Version = version()
 	o.Log = log
-	if c.AudD.Token != "" {
-		token := c.AudD.Token
-		o.Sources = []worker.Source{{
-			Name: "main", Token: func() string { return token }, BaseURL: c.AudD.BaseURL, EnterpriseURL: c.AudD.EnterpriseURL,
-		}}
-	}
-	return o
+	c.Gates.apply(&o)
+	var err error
+	o.Sources, err = c.sources(a.getenv)
+	return o, err
 }
 
 // logger writes text to a terminal, JSON elsewhere, unless told otherwise.

@@ -131,7 +131,11 @@ func (a app) openHouse(ctx context.Context, cmd *cobra.Command, f devFlags, open
 	if !cmd.Flags().Changed("admin") && a.getenv("REPRISE_ADMIN_ADDR") == "" {
 		h.conf.Admin.Addr = freeAddr(h.conf.Admin.Addr)
 	}
-	if h.worker, err = worker.New(ctx, h.conf.options(log), h.records); err != nil {
+	o, err := h.conf.options(a, log)
+	if err != nil {
+		return nil, err
+	}
+	if h.worker, err = worker.New(ctx, o, h.records); err != nil {
 		return nil, err
 	}
 	open.push("the worker", h.worker.Close)

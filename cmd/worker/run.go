@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -73,7 +72,11 @@ func (a app) withWorker(cmd *cobra.Command, use func(context.Context, *worker.Wo
 	if err := c.complete(a); err != nil {
 		return err
 	}
-	w, closeAll, err := build(ctx, c, log)
+	o, err := c.options(a, log)
+	if err != nil {
+		return err
+	}
+	w, closeAll, err := build(ctx, o, c.Store.URL)
 	if err != nil {
 		return err
 	}
@@ -100,22 +103,19 @@ func (c *config) complete(a app) error {
 			c.Store.URL = found.Store
 		}
 	}
-	switch {
-	case c.Store.URL == "":
+	if c.Store.URL == "" {
 		return errNoStore
-	case c.AudD.Token == "":
-		return errNoToken
 	}
 	return nil
 }
 
-func build(ctx context.Context, c config, log *slog.Logger) (*worker.Worker, func() error, error) {
-	redisconn.SetLogger(log)
-	records, err := store.Open(ctx, storeConfig(c.Store.URL))
+func build(ctx context.Context, o worker.Options, storeURL string) (*worker.Worker, func() error, error) {
+	redisconn.SetLogger(o.Log)
+	records, err := store.Open(ctx, storeConfig(storeURL))
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the store: %w", err)
 	}
-	w, err := worker.New(ctx, c.options(log), records)
+	w, err := worker.New(ctx, o, records)
 	if err != nil {
 		return nil, nil, errors.Join(err, records.Close())
 	}
