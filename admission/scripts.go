@@ -21,6 +21,7 @@ var (
 	seedScript   = script("prelude", "seed")
 	gateScript   = script("prelude", "shutter", "gate")
 	peekScript   = script("prelude", "peek")
+	pauseScript  = script("prelude", "pause")
 )
 
 func script(parts ...string) *redis.Script {

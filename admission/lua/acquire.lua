@@ -36,8 +36,9 @@ end
 local function rate(t, gate, st, field, per_minute, burst, n)
   if per_minute <= 0 or n <= 0 then return end
   local start, interval = gcra(st, field, per_minute, burst, n)
-  if start > now_us + lookahead then
-    return no(gate, place(st, field .. '_wait', start - lookahead, interval, t.r), false, false)
+  local ahead = min(lookahead, 15000 + 1.5 * interval)
+  if start > now_us + ahead then
+    return no(gate, place(st, field .. '_wait', start - ahead, interval, t.r), false, false)
   end
   t.start = max(t.start, start)
   t.rates[#t.rates + 1] = { st, field, per_minute, burst, n }
@@ -100,6 +101,7 @@ local function take(t, j, source)
   move(names, r.units, 0)
   redis.call('ZADD', P .. 'p', int(now + ttl), r.key)
   count(source.name, r.path, r.group, 1)
+  if num(s, 'inflight') >= permits_of(s) then put(s, 'full', now) end
   if t.probe == 1 then put(s, 'probe', r.key) end
   j.a, j.src, j.path, j.grp, j.units, j.at, j.epoch = r.attempt, source.name, r.path, r.group, r.units, now, num(s, 'epoch')
   j.bk, j.start, j.probe, j.kept, j.pb = names, t.start, t.probe, 0, rnum(j, 'pb') + 1

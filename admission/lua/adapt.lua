@@ -28,23 +28,29 @@ local function measure(s)
   elseif now - from >= 1000 then
     local rate, old = num(s, 'rn') * 60000000 / (now - from), num(s, 'rq')
     put(s, 'rq', old == 0 and rate or (old + rate) / 2)
+    put(s, 'rp', max(rate, num(s, 'rp') * 0.97)) -- the best second of late
     put(s, 'rw', now)
     put(s, 'rn', 0)
   end
 end
 
--- grow_rate: fast below the last cut, slowly near it, faster the longer no
--- throttle comes. Only a rate that is used can be known to be too low.
+-- grow_rate: quickly while the rate is a coarse guess, then back to the last
+-- cut, and slowly beyond it, faster the longer no throttle comes. Only a rate
+-- that is used can be known to be too low.
 local function grow_rate(s)
   local rl, last = num(s, 'rl'), num(s, 'rg')
   if rl == 0 then return end
   put(s, 'rg', now)
   local dt = min(1, max(0, (now - last) / 1000))
   if num(s, 'rq') < 0.7 * rl then return end
-  local top, calm = num(s, 'rmax'), max(0, now - num(s, 'cut')) / 1000
-  local growth = 0.004 + 0.0006 * calm
-  if rl < 0.98 * top then growth = 0.06 end
-  put(s, 'rl', rl * (1 + min(0.15, growth) * dt))
+  local calm = max(0, now - num(s, 'cut')) / 1000
+  local growth = 0.002 + 0.0004 * calm
+  if num(s, 'rss') == 1 or calm > 30 then
+    growth = 0.12
+  elseif rl < num(s, 'rmax') * 0.99 then
+    growth = 0.02
+  end
+  put(s, 'rl', rl * (1 + growth * dt))
 end
 
 local function grow(s)
@@ -52,18 +58,35 @@ local function grow(s)
   put(s, 'tq', num(s, 'tq') * 0.95)
   grow_rate(s)
   local lim = num(s, 'lim')
-  if num(s, 'inflight') * 2000 < lim then return end -- an unused limit teaches nothing
+  if now - num(s, 'full') > 2 * num(s, 'lat') + 100 then return end -- a limit nobody reached teaches nothing
   local cap = num(s, 'lc')
   if cap <= 0 then cap = num(g, 'aimd_max') end
   if num(s, 'ss') == 1 then
     lim = lim + 1000
   else
     local gap, calm = num(s, 'wmax') - lim, max(0, now - num(s, 'cut')) / 1000
-    local step = min(1000, 50 + 25 * calm)
+    local coarse = num(s, 'rss') == 1 or num(s, 'rl') == 0
+    local step = coarse and 400 or min(1000, 20 + 8 * calm)
     if gap > 0.05 * lim then step = max(1000, gap * 0.3) end
     lim = lim + step * 1000 / lim
   end
   put(s, 'lim', min(lim, cap * 1000))
+end
+
+-- cut_rate: the first guess is what was under way over a call's latency.
+local function cut_rate(s, lim)
+  local rl, recent = num(s, 'rl'), now - num(s, 'cut') < 1500
+  if rl == 0 then
+    if num(s, 'lat') == 0 then return end
+    rl = lim * 60000 / num(s, 'lat')
+    put(s, 'rss', 1)
+  end
+  local best = num(s, 'rp')
+  if best > 0 and rl > best * 1.1 and num(s, 'rss') == 0 then rl = best * 1.05 end -- not the rate was what bound
+  put(s, 'rmax', rl)
+  put(s, 'rg', now)
+  put(s, 'rl', max(1000, rl * ((recent or num(s, 'rss') == 1) and 0.95 or 0.98)))
+  if num(s, 'rl') > 0 and not recent then put(s, 'rss', 0) end
 end
 
 -- cut: once per congestion event. Only a call admitted after the last cut can
@@ -81,16 +104,7 @@ local function cut(s, admitted)
   put(s, 'wmax', lim)
   put(s, 'lim', max(num(g, 'aimd_floor') * 1000, lim * factor))
   put(s, 'ss', 0)
-  local seen = num(s, 'rq')
-  local span = now - num(s, 'rw')
-  if seen == 0 and span >= 200 then seen = num(s, 'rn') * 60000000 / span end
-  local rl = num(s, 'rl')
-  if rl == 0 or rl > seen * 1.3 and seen > 0 then rl = seen end
-  if rl > 0 then
-    put(s, 'rmax', rl)
-    put(s, 'rl', max(1000, rl * (persist > 150 and 0.85 or 0.97)))
-    put(s, 'rg', now)
-  end
+  cut_rate(s, lim)
   put(s, 'cut', now)
   return true
 end

@@ -35,7 +35,7 @@ local function two_choices(list, r)
   if b >= a then b = b + 1 end
   local function score(i) return health(list[i].name, r.path) * (1 - 0.5 * min(1, load_of(list[i].name, r.path))) end
   local sa, sb = score(a), score(b)
-  if sb > sa or sb == sa and r.r1 % 2 == 0 then a, b = b, a end
+  if sb > sa or sb == sa and floor(r.r2 / 1024) % 2 == 0 then a, b = b, a end
   if floor(r.r1 / 64) % 20 == 0 then a, b = b, a end
   local first, second = list[a], list[b]
   local out = { first, second }

@@ -92,7 +92,7 @@ end
 local function throttle(r, s, admitted)
   local news = cut(s, admitted)
   local shut = r.shut
-  if shut <= 0 and news then shut = min(2000, max(20, num(s, 'lat'))) end
+  if shut <= 0 and news then shut = num(s, 'lat') == 0 and 250 or min(2000, max(20, num(s, 'lat') * 0.75)) end
   local untill = now + min(shut, DAY)
   if shut > 0 and (untill > num(s, 'thr') or num(s, 'thr') > now + DAY) then put(s, 'thr', untill) end
 end

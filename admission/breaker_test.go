@@ -1,0 +1,207 @@
+package admission
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/tasks"
+)
+
+// fail settles n calls with a failure, each admitted before it.
+func (b *bench) fail(n int) {
+	b.t.Helper()
+	for i := range n {
+		b.settle(b.acquire(request(keyOf(i))), failed)
+	}
+}
+
+// cooled ages the breaker past its cooldown.
+func (b *bench) cooled() { b.set(mainRecognize, "brk_until", 1) }
+
+func TestBreakerOpensForAllWorkersAfterFiveFailuresInARow(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	other := benchOn(t, b.rdb, nil)
+	b.fail(4)
+	other.settle(other.acquire(request(keyOf(9))), failed)
+	ref := b.refused(request(keyOf(0)))
+	require.Equal(t, GateBreaker, ref.Gate)
+	require.True(t, ref.NoSource)
+	require.InDelta(t, 5, ref.RetryAfter.Seconds(), 0.5)
+	require.Equal(t, GateBreaker, other.refused(request(keyOf(1))).Gate)
+}
+
+func TestASourceThatStillAnswersStaysOpenWhileUnderHalfFails(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.settle(b.acquire(request(keyOf(50))), done)
+	b.fail(6)
+	require.Zero(t, b.num(mainRecognize, "brk"), "0.9^6 is more than half healthy")
+	b.fail(1)
+	require.EqualValues(t, 1, b.num(mainRecognize, "brk"))
+}
+
+func TestEvidenceOfHealthGrowsOld(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.settle(b.acquire(request(keyOf(50))), done)
+	b.age(mainRecognize, time.Minute, "ok")
+	b.fail(5)
+	require.EqualValues(t, 1, b.num(mainRecognize, "brk"))
+}
+
+func TestExactlyOneProbePerCooldownAcrossTheFleet(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	other := benchOn(t, b.rdb, nil)
+	b.fail(5)
+	b.cooled()
+	probe := b.acquire(request(keyOf(10)))
+	require.True(t, probe.Probe)
+	require.Equal(t, GateBreaker, b.refused(request(keyOf(11))).Gate)
+	ref := other.refused(request(keyOf(12)))
+	require.Equal(t, GateBreaker, ref.Gate)
+	require.Less(t, ref.RetryAfter, 6*time.Second, "the probe decides soon")
+
+	b.settle(probe, failed)
+	require.InDelta(t, 10, b.refused(request(keyOf(11))).RetryAfter.Seconds(), 0.5, "the cooldown doubles")
+	b.cooled()
+	probe = other.acquire(request(keyOf(11)))
+	require.True(t, probe.Probe)
+	other.settle(probe, done)
+	p := b.acquire(request(keyOf(11)))
+	require.False(t, p.Probe)
+	require.Equal(t, GateConcurrency, b.refused(request(keyOf(12))).Gate, "concurrency ramps up from the floor")
+	b.settle(p, done)
+	b.acquire(request(keyOf(13)))
+	b.acquire(request(keyOf(14)))
+}
+
+func TestADeadProberIsReplacedWhenItsPermitEnds(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.fail(5)
+	b.cooled()
+	first := b.acquire(request(keyOf(10)))
+	b.refused(request(keyOf(11)))
+	b.expire(first.Key)
+	second := b.acquire(request(keyOf(11)))
+	require.True(t, second.Probe)
+	b.settle(first, done)
+	require.EqualValues(t, 1, b.num(mainRecognize, "brk"), "only the living probe decides")
+	b.settle(second, done)
+	require.Zero(t, b.num(mainRecognize, "brk"))
+}
+
+func TestAProbeThatSaysNothingLetsTheNextOneTry(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.fail(5)
+	b.cooled()
+	b.settle(b.acquire(request(keyOf(10))), Settlement{Outcome: tasks.Interrupted, Channel: ChannelExcluded})
+	require.True(t, b.acquire(request(keyOf(11))).Probe)
+}
+
+func TestReportsOfAnOldEpochChangeNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	old := make([]*Permit, 8)
+	for i := range old {
+		old[i] = b.acquire(request(keyOf(i)))
+	}
+	for _, p := range old[:5] {
+		b.settle(p, failed)
+	}
+	epoch := b.num(mainRecognize, "epoch")
+	b.settle(old[5], failed)
+	b.settle(old[6], done)
+	account := Settlement{Outcome: tasks.Blocked, Channel: ChannelAccount, Halt: "source"}
+	b.settle(old[7], account)
+	require.Equal(t, epoch, b.num(mainRecognize, "epoch"))
+	require.EqualValues(t, 1, b.num(mainRecognize, "brk"))
+	require.Empty(t, b.field(mainRecognize, "halt"))
+}
+
+func TestAStormOfThrottlesOpensNothingAndCutsOncePerEvent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	held := make([]*Permit, 8)
+	for i := range held {
+		held[i] = b.acquire(request(keyOf(i)))
+	}
+	for _, p := range held {
+		b.settle(p, throttled)
+	}
+	require.Zero(t, b.num(mainRecognize, "brk"))
+	require.EqualValues(t, 6800, b.num(mainRecognize, "lim"), "8 × 0.85, once for eight throttles admitted before the cut")
+	require.Equal(t, GateThrottle, b.refused(request(keyOf(9))).Gate)
+	b.set(mainRecognize, "thr", 1)
+	for i := range 3 {
+		b.set(mainRecognize, "thr", 1)
+		b.settle(b.acquire(request(keyOf(20+i))), throttled)
+	}
+	require.Less(t, b.num(mainRecognize, "lim"), int64(2000), "persisting throttles cut deeper")
+	require.GreaterOrEqual(t, b.num(mainRecognize, "lim"), int64(1000), "down to the floor")
+}
+
+func TestSlowStartDoublesUntilTheFirstThrottle(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	round := make([]*Permit, 8)
+	for i := range round {
+		round[i] = b.acquire(request(keyOf(i)))
+	}
+	for _, p := range round {
+		b.settle(p, done)
+	}
+	require.EqualValues(t, 16000, b.num(mainRecognize, "lim"))
+	b.age(mainRecognize, 2*time.Second, "full")
+	before := b.num(mainRecognize, "lim")
+	b.settle(b.acquire(request(keyOf(20))), done)
+	require.Equal(t, before, b.num(mainRecognize, "lim"), "an unused limit does not grow")
+}
+
+func TestALaterShorterThrottleNeverShortens(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	long, short := throttled, throttled
+	long.Shut, short.Shut = time.Hour, 2*time.Second
+	p, q := b.acquire(request(keyOf(1))), b.acquire(request(keyOf(2)))
+	b.settle(p, long)
+	b.settle(q, short)
+	ref := b.refused(request(keyOf(3)))
+	require.Equal(t, GateThrottle, ref.Gate)
+	require.InDelta(t, 3600, ref.RetryAfter.Seconds(), 5)
+	require.True(t, ref.NoSource)
+	_, err := b.Resume(t.Context(), "", "", "someone")
+	require.NoError(t, err)
+	require.Equal(t, GateThrottle, b.refused(request(keyOf(3))).Gate, "resume never clears a running throttle")
+}
+
+func TestWithoutRetryAfterAThrottleShutsForAboutACallsLatency(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.settle(b.acquire(request(keyOf(1))), done) // latency 200 ms
+	b.settle(b.acquire(request(keyOf(2))), throttled)
+	ref := b.refused(request(keyOf(3)))
+	require.Equal(t, GateThrottle, ref.Gate)
+	require.LessOrEqual(t, ref.RetryAfter, 250*time.Millisecond)
+}
+
+func TestTheSameNotFoundFiveTimesHaltsThePath(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	for i := range 5 {
+		b.settle(b.acquire(request(keyOf(i))), Settlement{Outcome: tasks.NotFound, Channel: ChannelExcluded})
+	}
+	ref := b.refused(request(keyOf(9)))
+	require.Equal(t, GateHalt, ref.Gate)
+	other := request("enterprise_x")
+	other.Path = tasks.Enterprise
+	_, err := b.Acquire(t.Context(), other)
+	require.False(t, errors.As(err, &ref), "another path goes on")
+	require.NoError(t, err)
+}

@@ -1,0 +1,113 @@
+package admission
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/tasks"
+)
+
+var (
+	badToken = Settlement{Outcome: tasks.Authentication, Channel: ChannelAccount, Halt: "source"}
+	noQuota  = Settlement{Outcome: tasks.Quota, Channel: ChannelAccount, Halt: "path"}
+)
+
+func withToken(fingerprint string) func(*Config) {
+	return func(c *Config) { c.Sources = []SourceConfig{{Name: "main", Fingerprint: fingerprint}} }
+}
+
+func TestThreeAuthenticationFailuresInARowHaltTheSource(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, withToken("old"))
+	for i := range 2 {
+		b.settle(b.acquire(request(keyOf(i))), badToken)
+	}
+	b.settle(b.acquire(request(keyOf(2))), done) // another answer resets the streak
+	for i := range 3 {
+		b.settle(b.acquire(request(keyOf(i))), badToken)
+	}
+	ref := b.refused(request(keyOf(5)))
+	require.Equal(t, GateHalt, ref.Gate)
+	r := request("upload_x")
+	r.Path = tasks.Upload
+	require.Equal(t, GateHalt, b.refused(r).Gate, "the token is dead on every path")
+}
+
+func TestAnotherTokenLiftsAnAuthenticationHaltAndTheDeadOneStaysOut(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, withToken("old"))
+	for i := range 3 {
+		b.settle(b.acquire(request(keyOf(i))), badToken)
+	}
+	fresh := benchOn(t, b.rdb, withToken("new"))
+	probe := fresh.acquire(request(keyOf(1)))
+	require.True(t, probe.Probe)
+	require.Equal(t, GateHalt, fresh.refused(request(keyOf(2))).Gate, "one probe")
+	fresh.settle(probe, done)
+	fresh.settle(fresh.acquire(request(keyOf(2))), done)
+	require.Equal(t, GateHalt, b.refused(request(keyOf(3))).Gate, "the worker with the dead token")
+	_, err := b.Resume(t.Context(), "main", "", "someone")
+	require.NoError(t, err)
+	b.acquire(request(keyOf(3)))
+}
+
+func TestQuotaHaltsThePathAndIsProbedEachHour(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.settle(b.acquire(request(keyOf(1))), noQuota)
+	ref := b.refused(request(keyOf(2)))
+	require.Equal(t, GateHalt, ref.Gate)
+	require.True(t, ref.NoSource)
+	require.InDelta(t, 3600, ref.RetryAfter.Seconds(), 5)
+	b.age(mainRecognize, time.Hour+time.Second, "halt_probe")
+	probe := b.acquire(request(keyOf(2)))
+	require.True(t, probe.Probe)
+	b.settle(probe, noQuota)
+	require.InDelta(t, 3600, b.refused(request(keyOf(2))).RetryAfter.Seconds(), 5)
+	b.age(mainRecognize, time.Hour+time.Second, "halt_probe")
+	b.settle(b.acquire(request(keyOf(2))), done)
+	require.Empty(t, b.field(mainRecognize, "halt"))
+}
+
+func TestBlockedIsProbedOnlyWhereItMayPass(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	maybe := Settlement{Outcome: tasks.Blocked, Channel: ChannelAccount, Halt: "source", Probeable: true}
+	b.settle(b.acquire(request(keyOf(1))), maybe)
+	require.InDelta(t, 300, b.refused(request(keyOf(2))).RetryAfter.Seconds(), 5)
+	b.age(mainRecognize, 301*time.Second, "halt_probe")
+	never := maybe
+	never.Probeable = false
+	b.settle(b.acquire(request(keyOf(2))), never)
+	require.InDelta(t, 86400, b.refused(request(keyOf(3))).RetryAfter.Seconds(), 5, "a person must act")
+}
+
+func TestResumeLetsOneProbeThroughAndOldCallsCannotHaltAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	before := b.acquire(request(keyOf(0)))
+	b.settle(b.acquire(request(keyOf(1))), noQuota)
+	n, err := b.Resume(t.Context(), "main", tasks.Recognize, "ops")
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	b.settle(before, noQuota)
+	probe := b.acquire(request(keyOf(1)))
+	require.True(t, probe.Probe)
+	require.Equal(t, GateHalt, b.refused(request(keyOf(2))).Gate)
+	b.settle(probe, done)
+	b.acquire(request(keyOf(2)))
+}
+
+func TestAPersonHaltsASourceUntilATime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	n, err := b.Halt(t.Context(), Halt{Source: "main", Reason: "maintenance window", By: "ops", ProbeAfter: time.Minute})
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	require.InDelta(t, 60, b.refused(request(keyOf(1))).RetryAfter.Seconds(), 2)
+	require.Equal(t, "maintenance_window", b.field(mainRecognize, "halt"))
+	_, err = b.Halt(t.Context(), Halt{Source: "main"})
+	require.ErrorContains(t, err, "Reason")
+}
