@@ -1,0 +1,2 @@
+// Package idempotency is the upload ledger.
+package idempotency

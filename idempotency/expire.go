@@ -1,0 +1,39 @@
+package idempotency
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"reprise/tasks"
+)
+
+// Expire is what a redelivery does with a send that nobody concluded: past
+// sent_at + timeout + margin it becomes uncertain. Earlier, and in every other
+// state, nothing changes. It returns where the key stands afterwards.
+func (l *Ledger) Expire(ctx context.Context, key string, now time.Time) (Standing, error) {
+	var st Standing
+	err := l.write(ctx, "expire an upload", func(ctx context.Context, tx *txn) error {
+		var err error
+		if st, err = l.look(ctx, tx, key); err != nil {
+			return err
+		}
+		if st.State != Sent || now.Before(st.Until) {
+			return errUnchanged
+		}
+		if err := expire(ctx, tx, st.Send, now); err != nil {
+			return err
+		}
+		st, err = l.look(ctx, tx, key)
+		return err
+	})
+	if err != nil {
+		return Standing{}, err
+	}
+	return st, nil
+}
+
+func expire(ctx context.Context, tx *txn, s Send, now time.Time) error {
+	reason := fmt.Sprintf("%s: no answer of its attempt %s was recorded within %s", tasks.Crash, s.AttemptID, s.Timeout)
+	return putState(ctx, tx, s, change{to: Uncertain, outcome: tasks.Crash, reason: reason, at: now})
+}

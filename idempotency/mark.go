@@ -1,0 +1,118 @@
+package idempotency
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Mark names one latch (or adoption) of one ledger. Whoever sends remembers
+// the latest mark outside the database before the first byte; a ledger that
+// lacks a remembered mark was restored from a backup or is another ledger.
+// A number alone would not do: a restored ledger that goes on working soon
+// reaches the number again, with another history. The zero Mark is no memory.
+type Mark struct {
+	Ledger string `json:"ledger"`
+	Seq    int64  `json:"seq"` // rises with every latch: remember the largest
+	Token  string `json:"token"`
+}
+
+// IsZero reports whether nothing is remembered.
+func (m Mark) IsZero() bool { return m == Mark{} }
+
+// ID is the ledger's random id, made once.
+func (l *Ledger) ID() string { return l.id }
+
+// Highest is the ledger's latest mark, its Seq 0 before the first latch.
+func (l *Ledger) Highest(ctx context.Context) (Mark, error) {
+	var m Mark
+	err := l.db.QueryRowContext(ctx, `SELECT ledger, seq, token FROM upload_ledger WHERE id = 1`).Scan(&m.Ledger, &m.Seq, &m.Token)
+	if err != nil {
+		return Mark{}, fmt.Errorf("read the ledger's latest mark: %w", err)
+	}
+	return m, nil
+}
+
+// Check returns a *BehindError when the ledger lacks the remembered mark and
+// nobody has adopted it since.
+func (l *Ledger) Check(ctx context.Context, remembered Mark) error {
+	head, err := l.Highest(ctx)
+	if err != nil {
+		return err
+	}
+	return check(ctx, l.db, head, remembered)
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func check(ctx context.Context, q querier, head, remembered Mark) error {
+	if remembered.IsZero() || remembered == head || remembered.Ledger == head.Ledger && remembered.Seq == 0 {
+		return nil
+	}
+	var known bool
+	err := q.QueryRowContext(ctx, `SELECT
+		($1 = $4 AND EXISTS (SELECT 1 FROM upload WHERE seq = $2 AND attempt_id = $3)) OR
+		($1 = $4 AND EXISTS (SELECT 1 FROM upload_adoption WHERE seq = $2 AND token = $3)) OR
+		EXISTS (SELECT 1 FROM upload_adoption WHERE remembered_ledger = $1 AND remembered_seq = $2 AND remembered_token = $3)`,
+		remembered.Ledger, remembered.Seq, remembered.Token, head.Ledger).Scan(&known)
+	if err != nil {
+		return fmt.Errorf("look for the remembered mark: %w", err)
+	}
+	if !known {
+		return &BehindError{Remembered: remembered, Highest: head}
+	}
+	return nil
+}
+
+// Act is who does something that only a person may do, and why. It goes to the
+// audit trail. All fields are required.
+type Act struct {
+	By, Why string
+	At      time.Time
+}
+
+func (a Act) validate() error {
+	if a.By == "" || a.Why == "" || a.At.IsZero() {
+		return fmt.Errorf("who, why and when are required: %w", ErrInvalid)
+	}
+	return nil
+}
+
+// Adopt accepts this ledger in place of the remembered one. Its sequence jumps
+// above the remembered mark; the mark it returns is the one to remember now.
+// Adopting what is not behind changes nothing.
+func (l *Ledger) Adopt(ctx context.Context, remembered Mark, act Act) (Mark, error) {
+	if err := act.validate(); err != nil {
+		return Mark{}, fmt.Errorf("adopt the upload ledger: %w", err)
+	}
+	var adopted Mark
+	err := l.write(ctx, "adopt the upload ledger", func(ctx context.Context, tx *txn) error {
+		adopted = tx.head
+		err := check(ctx, tx, tx.head, remembered)
+		var behind *BehindError
+		if !errors.As(err, &behind) {
+			return errors.Join(err, errUnchanged)
+		}
+		seq, token := max(tx.head.Seq, remembered.Seq)+1, "adoption-"+rand.Text()
+		if err := tx.raise(ctx, seq, token); err != nil {
+			return err
+		}
+		adopted = tx.head
+		_, err = tx.ExecContext(ctx, `INSERT INTO upload_adoption
+			(seq, token, remembered_ledger, remembered_seq, remembered_token) VALUES ($1, $2, $3, $4, $5)`,
+			seq, token, remembered.Ledger, remembered.Seq, remembered.Token)
+		if err != nil {
+			return fmt.Errorf("record the adoption: %w", err)
+		}
+		what := fmt.Sprintf("adopt ledger %s at %d in place of %s at %d", behind.Highest.Ledger, behind.Highest.Seq, remembered.Ledger, remembered.Seq)
+		return tx.audit(ctx, act, what, "", 0)
+	})
+	return adopted, err
+}

@@ -1,0 +1,172 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"reprise/tasks"
+)
+
+// As is how a person resolves an uncertain upload.
+type As string
+
+// The closed set of resolutions.
+const (
+	AsSettled As = "settled" // it arrived
+	AsRetry   As = "retry"   // it did not, or may be sent twice: send it again
+)
+
+// Resolved is what a resolution came to.
+type Resolved struct {
+	Key        string
+	Generation int64 // the one that stands now; after AsRetry the one that may send
+	// Already says that it had been resolved so before: nothing changed, and
+	// the caller goes on with what may not have been done then.
+	Already bool
+	// Err is why a resolution in bulk left this upload alone.
+	Err error
+}
+
+// Resolve settles an uncertain upload or lets it be sent again. A send that
+// nobody concluded counts as uncertain once its wait is over, redelivered or
+// not. AsRetry is refused with *TooEarlyError before sent_at + timeout +
+// Config.RetryWait: until then the earlier send may still be on its way. A
+// state that leaves nothing to resolve is a *NotResolvableError. Repeating a
+// resolution is harmless.
+func (l *Ledger) Resolve(ctx context.Context, key string, as As, act Act) (Resolved, error) {
+	if as != AsSettled && as != AsRetry {
+		return Resolved{}, fmt.Errorf("resolve an upload as %q: want settled or retry: %w", as, ErrInvalid)
+	}
+	if err := act.validate(); err != nil {
+		return Resolved{}, fmt.Errorf("resolve an upload: %w", err)
+	}
+	got := Resolved{Key: key}
+	err := l.write(ctx, "resolve an upload", func(ctx context.Context, tx *txn) error {
+		st, err := l.look(ctx, tx, key)
+		if err != nil {
+			return err
+		}
+		if !st.Known {
+			return fmt.Errorf("key %s: %w", key, ErrUnknownKey)
+		}
+		got.Generation = st.Generation
+		if got.Already, err = resolvedSo(ctx, tx, st, as); err != nil || got.Already {
+			return errors.Join(err, errUnchanged)
+		}
+		if err := l.mayResolve(st, as, act.At); err != nil {
+			return err
+		}
+		if st.State == Sent {
+			if err := expire(ctx, tx, st.Send, act.At); err != nil {
+				return err
+			}
+		}
+		if as == AsRetry {
+			got.Generation++
+			err = raiseGeneration(ctx, tx, key, st.Generation)
+		} else {
+			err = putState(ctx, tx, st.Send, change{to: Settled, outcome: tasks.Uploaded, reason: "resolved by " + act.By,
+				requestID: st.Send.RequestID, at: act.At})
+		}
+		if err != nil {
+			return err
+		}
+		return tx.audit(ctx, act, "resolve as "+string(as), key, st.Generation)
+	})
+	if err != nil {
+		return Resolved{}, err
+	}
+	return got, nil
+}
+
+// resolvedSo finds a resolution that was made before and still stands.
+func resolvedSo(ctx context.Context, q querier, st Standing, as As) (bool, error) {
+	generation := st.Generation
+	switch {
+	case as == AsSettled && st.State == Settled:
+		return true, nil
+	case as == AsRetry && st.State == Free:
+		generation--
+	default:
+		return false, nil
+	}
+	return exists(ctx, q, `SELECT EXISTS (SELECT 1 FROM upload_audit WHERE key = $1 AND generation = $2 AND what = $3)`,
+		st.key, generation, "resolve as "+string(as))
+}
+
+func (l *Ledger) mayResolve(st Standing, as As, now time.Time) error {
+	switch {
+	case st.State == Sent && now.Before(st.Until):
+		return &TooEarlyError{Until: st.Until}
+	case st.State != Sent && st.State != Uncertain:
+		return &NotResolvableError{State: st.State, As: as}
+	}
+	until := st.Send.SentAt.Add(st.Send.Timeout + l.cfg.RetryWait)
+	if as == AsRetry && now.Before(until) {
+		return &TooEarlyError{Until: until}
+	}
+	return nil
+}
+
+// ResolveAll resolves what the filter finds, one by one: an upload that cannot
+// be resolved has its Err and does not stop the others. On an error the ones
+// before it are resolved; doing it again goes on.
+func (l *Ledger) ResolveAll(ctx context.Context, f Filter, as As, act Act) ([]Resolved, error) {
+	if len(f.States) == 0 {
+		f.States = []State{Uncertain}
+	}
+	found, err := l.List(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	var out []Resolved
+	for _, e := range found {
+		got, err := l.Resolve(ctx, e.Key, as, act)
+		var early *TooEarlyError
+		var not *NotResolvableError
+		if errors.As(err, &early) || errors.As(err, &not) {
+			got, err = Resolved{Key: e.Key, Generation: e.Generation, Err: err}, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, got)
+	}
+	return out, nil
+}
+
+// Reopen lets a settled or rejected upload be sent once more, because a person
+// forces it: it will be billed again. from is the generation that person saw;
+// when the key is past it already, nothing changes, so it may be repeated after
+// a crash. What is uncertain or on its way is resolved, not reopened.
+func (l *Ledger) Reopen(ctx context.Context, key string, from int64, act Act) (generation int64, err error) {
+	if err := act.validate(); err != nil {
+		return 0, fmt.Errorf("reopen an upload: %w", err)
+	}
+	err = l.write(ctx, "reopen an upload", func(ctx context.Context, tx *txn) error {
+		st, err := l.look(ctx, tx, key)
+		if err != nil {
+			return err
+		}
+		generation = st.Generation
+		switch {
+		case !st.Known:
+			return fmt.Errorf("key %s: %w", key, ErrUnknownKey)
+		case st.Generation > from, st.State == Free:
+			return errUnchanged
+		case st.State != Settled && st.State != Rejected:
+			return &NotResolvableError{State: st.State, As: AsRetry}
+		}
+		generation++
+		if err := raiseGeneration(ctx, tx, key, st.Generation); err != nil {
+			return err
+		}
+		return tx.audit(ctx, act, "reopen", key, st.Generation)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return generation, nil
+}

@@ -1,0 +1,140 @@
+package idempotency
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"reprise/tasks"
+)
+
+// Turn asks to verify an uncertain upload by one recognition, which is billed.
+type Turn struct {
+	Key        string
+	Generation int64
+	// Delay must have passed since the upload became uncertain, and between
+	// two tries: AudD needs time to index. Tries bounds how often, 1 or more.
+	Delay time.Duration
+	Tries int
+	At    time.Time
+}
+
+// BeginVerify takes the turn: true for one caller only, who then recognizes the
+// audio and reports with Verified. The try counts even if its worker dies. It is
+// false when the turn is another's, not due, used up, or when a hit would prove
+// nothing because other content was sent into the slot before.
+func (l *Ledger) BeginVerify(ctx context.Context, t Turn) (bool, error) {
+	if t.At.IsZero() || t.Tries < 1 || t.Delay < 0 {
+		return false, fmt.Errorf("verify an upload: time, tries and delay are required: %w", ErrInvalid)
+	}
+	var mine bool
+	err := l.write(ctx, "verify an upload", func(ctx context.Context, tx *txn) error {
+		s, found, err := l.uncertain(ctx, tx, t.Key, t.Generation)
+		if err != nil {
+			return err
+		}
+		last := s.EndedAt
+		if s.TriedAt.After(last) {
+			last = s.TriedAt
+		}
+		if !found || s.Verify != VerifyRecognize || s.Tries >= t.Tries || t.At.Before(last.Add(t.Delay)) {
+			return errUnchanged
+		}
+		shared, err := sharedSlot(ctx, tx, s)
+		if err != nil {
+			return err
+		}
+		if shared {
+			act := Act{By: "verify", Why: "other content was sent to this audio_id before: a hit would prove nothing", At: t.At}
+			return tx.auditOnce(ctx, act, "not verifiable", s)
+		}
+		mine = true
+		_, err = tx.ExecContext(ctx, `UPDATE upload SET verify_tries = verify_tries + 1, verify_at = $1
+			WHERE key = $2 AND generation = $3`, t.At.UnixMilli(), s.Key, s.Generation)
+		if err != nil {
+			return fmt.Errorf("count the try: %w", err)
+		}
+		return nil
+	})
+	return mine && err == nil, err
+}
+
+// Verification is what the recognition of an uncertain upload's audio found.
+type Verification struct {
+	Key        string
+	Generation int64
+	// Hit is the audio_id AudD answered with, nil when it found nothing or only
+	// public music.
+	Hit       *int64
+	RequestID string
+	At        time.Time
+}
+
+// Verified settles an uncertain upload when the hit has its own audio_id;
+// anything else leaves it uncertain and goes to the audit trail. It returns
+// where the key stands.
+func (l *Ledger) Verified(ctx context.Context, v Verification) (Standing, error) {
+	if v.At.IsZero() {
+		return Standing{}, fmt.Errorf("verify an upload: the time is required: %w", ErrInvalid)
+	}
+	var st Standing
+	err := l.write(ctx, "verify an upload", func(ctx context.Context, tx *txn) error {
+		s, found, err := l.uncertain(ctx, tx, v.Key, v.Generation)
+		if err != nil {
+			return err
+		}
+		if !found {
+			st, err = l.look(ctx, tx, v.Key)
+			return err
+		}
+		if err := verified(ctx, tx, s, v); err != nil {
+			return err
+		}
+		st, err = l.look(ctx, tx, v.Key)
+		return err
+	})
+	if err != nil {
+		return Standing{}, err
+	}
+	return st, nil
+}
+
+func verified(ctx context.Context, tx *txn, s Send, v Verification) error {
+	shared, err := sharedSlot(ctx, tx, s)
+	if err != nil {
+		return err
+	}
+	act := Act{By: "verify", At: v.At}
+	switch {
+	case v.Hit == nil:
+		act.Why = "the recognition found no upload"
+	case *v.Hit != s.AudioID:
+		act.Why = fmt.Sprintf("the recognition found audio_id %d", *v.Hit)
+	case shared:
+		act.Why = "other content was sent to this audio_id before: the hit proves nothing"
+	default:
+		act.Why = fmt.Sprintf("the recognition found audio_id %d", *v.Hit)
+		err := putState(ctx, tx, s, change{to: Settled, outcome: tasks.Uploaded, reason: "verified by recognition", requestID: v.RequestID, at: v.At})
+		if err != nil {
+			return err
+		}
+		return tx.audit(ctx, act, "verified", s.Key, s.Generation)
+	}
+	return tx.audit(ctx, act, "not verified", s.Key, s.Generation)
+}
+
+// uncertain is the key's send if it is uncertain in that generation still.
+func (l *Ledger) uncertain(ctx context.Context, tx *txn, key string, generation int64) (Send, bool, error) {
+	s, found, err := currentSend(ctx, tx, key)
+	if err != nil {
+		return Send{}, false, err
+	}
+	return s, found && s.Generation == generation && s.State == Uncertain, nil
+}
+
+// sharedSlot reports whether other content may have reached the send's slot:
+// two recordings may sound the same to AudD.
+func sharedSlot(ctx context.Context, q querier, s Send) (bool, error) {
+	return exists(ctx, q, `SELECT EXISTS (SELECT 1 FROM upload
+		WHERE source = $1 AND audio_id = $2 AND key <> $3 AND state IN ('sent', 'settled', 'uncertain'))`, s.Source, s.AudioID, s.Key)
+}
