@@ -110,14 +110,12 @@ func canonicalQuery(raw string) string {
 		if text == "" {
 			continue
 		}
+		text = plainEscapes(text)
 		name, _, _ := strings.Cut(text, "=")
-		if plain, err := url.QueryUnescape(name); err == nil {
-			name = plain
-		}
-		pairs = append(pairs, pair{name, plainEscapes(text)})
+		pairs = append(pairs, pair{name, text})
 		have[strings.ToLower(name)] = true
 	}
-	signature := signatureOf(have)
+	signature := signatureOf(have) // of names without escapes: none needs one
 	pairs = slices.DeleteFunc(pairs, func(p pair) bool { return signature[strings.ToLower(p.name)] })
 	slices.SortStableFunc(pairs, func(a, b pair) int { return strings.Compare(a.name, b.name) })
 	var b strings.Builder
@@ -145,16 +143,17 @@ func signatureOf(have map[string]bool) map[string]bool {
 }
 
 // plainEscapes undoes percent escapes of characters that never need one
-// (RFC 3986, 6.2.2) and writes the others in upper case.
+// (RFC 3986, 6.2.2) and writes the others in upper case. Text with a "%" that
+// begins no escape is left alone, or it could turn into another's escape.
 func plainEscapes(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
-		if s[i] != '%' || i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2]) {
+		if s[i] != '%' {
 			b.WriteByte(s[i])
 			continue
+		}
+		if i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2]) {
+			return s
 		}
 		if c := unhex(s[i+1])<<4 | unhex(s[i+2]); isUnreserved(c) {
 			b.WriteByte(c)

@@ -116,6 +116,7 @@ func TestCanonicalURLNeverMixesUpWhatAServerCanTellApart(t *testing.T) {
 		"https://h.example/a?b=1&b=2", "https://h.example/a?b=2&b=1", "https://h.example/a?b=%zz1", "https://h.example/a?b=%zz2",
 		"https://h.example/a?b=1;c=2", "https://h.example/a?b=1;c=3", "https://h.example/a%2Fb", "https://h.example/a/b",
 		"https://h.example/a?b=1%262", "https://h.example/a?b=1&2", "https://h.example/a#b", "https://alice@h.example/a",
+		"https://h.example/a?b=%%34%31", "https://h.example/a?b=A",
 		"https://h.example/a?b=1%2B2", "https://h.example/a?b=1+2", "https://h.example/a?b=1%202", "https://h.example/a?token=1", "https://h.example/a?token=2",
 	}
 	seen := map[string]string{}
