@@ -27,7 +27,8 @@ type benchmark struct {
 
 // cases are all benchmarks by name; each lives in a file of its own.
 var cases = map[string]benchmark{
-	"store": {"settlements a second, and their share of what the bare database takes", benchStore},
+	"overhead": {"tasks a second through every gate, and their share of what bare asynq does", benchOverhead},
+	"store":    {"settlements a second, and their share of what the bare database takes", benchStore},
 }
 
 func main() { os.Exit(runUntilSignal()) }
