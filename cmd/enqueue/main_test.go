@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("REDIS", srv.URL())
 			for name, content := range map[string][]byte{
 				"a.wav": wav(1), "b.wav": wav(2), "twin.wav": wav(1), "sub/c.wav": wav(3), "empty.wav": nil,
+				"../later/a.wav": wav(5), "../later/b.wav": wav(6), "../later/twin.wav": wav(5), "../later/c.wav": wav(7),
 			} {
 				path := filepath.Join(env.WorkDir, "clips", name)
 				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

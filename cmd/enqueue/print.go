@@ -107,7 +107,7 @@ func (p *printer) interrupted(ctx context.Context, plan *intake.Plan, err error)
 		}
 	}
 	what := err
-	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+	if ctx.Err() != nil {
 		what = errors.New("stopped")
 	}
 	return &failure{code, fmt.Errorf("%w: %s of %s queued (batch %s) and kept; run the same command again to go on, nothing is queued twice",

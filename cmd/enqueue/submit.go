@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"reprise/intake"
@@ -67,21 +66,19 @@ func (a *app) follow(ctx context.Context, s *session, p *printer, plan *intake.P
 		rows = append(rows, r)
 		p.row(r)
 	})
-	if err != nil {
-		if !a.json {
-			p.results(rows)
-		}
-		return a.stopped(ctx, err, "the tasks stay queued; run the same command again to see the rest")
-	}
 	if !a.json {
 		p.results(rows)
+	}
+	if err != nil {
+		return a.stopped(ctx, err, "the tasks stay queued; run the same command again to see the rest")
 	}
 	return p.finish(p.report(plan, rows), waitedCode(plan, rows))
 }
 
 // stopped turns the error of an interrupted step into a sentence.
 func (a *app) stopped(ctx context.Context, err error, state string) error {
-	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+	// What failed because of the signal says so in several ways.
+	if ctx.Err() != nil {
 		code := exitNone
 		if state != "nothing was queued" {
 			code = exitSome
