@@ -40,3 +40,7 @@ func distance(a, b string) int {
 	}
 	return rows[len(a)][len(b)]
 }
+
+// Nearest is the known name that word is a slip of the pen of, or "". It is
+// what errors about unknown names suggest.
+func Nearest(word string, known []string) string { return nearest(word, known) }

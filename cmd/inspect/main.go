@@ -1,0 +1,20 @@
+// Command inspect is the operator's: what waits and why, what is paused or
+// halted, what it cost, and the few commands that change that.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal ends politely; after it the default handling is back, so
+	// that a second one ends at once.
+	context.AfterFunc(ctx, stop)
+	code := run(ctx, os.Args[1:], os.Getenv, stdio{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}
