@@ -1,0 +1,85 @@
+package blackbox
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/auddsim"
+	"reprise/internal/redistest"
+	"reprise/tasks"
+)
+
+// The stock behaviour of asynq is a second bill: its own retry of an
+// acknowledgement never works.
+func TestRedisCutExactlyWhileCallsSucceedCostsNoSecondCall(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []time.Duration{4 * time.Second, 12 * time.Second} {
+		t.Run(cut.String(), func(t *testing.T) {
+			t.Parallel()
+			const held, files = 6, 10
+			r := newRig(t, auddsim.Config{})
+			hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize})
+			w := r.worker("--recognize-slots", fmt.Sprint(held))
+			payloads := r.enqueue(tasks.Recognize, r.clips(files)...)
+			r.held(held)
+			r.proxy.Cut()
+			r.sim.Release(hold)
+			pass(cut)
+			r.proxy.Restore()
+			counts := r.acked(tasks.Recognize, time.Minute)
+			require.Equal(t, redistest.Counts{Completed: files}, counts)
+			r.once(payloads)
+			w.signal(syscall.SIGTERM)
+			require.Zero(t, w.wait(20*time.Second))
+		})
+	}
+}
+
+func TestLostAcknowledgementCostsNoSecondCall(t *testing.T) {
+	t.Parallel()
+	// asynq's script that completes a task is the one that names the completed set.
+	done := redistest.Containing("asynq:{recognize}:lease", "asynq:{recognize}:completed")
+	for name, lose := range map[string]func(*redistest.Proxy, func([]byte) bool) <-chan struct{}{
+		"its request": (*redistest.Proxy).LoseRequest,
+		"its answer":  (*redistest.Proxy).LoseReply,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, auddsim.Config{})
+			fired := lose(r.proxy, done)
+			r.worker()
+			payloads := r.enqueue(tasks.Recognize, r.named("ack.wav"))
+			select {
+			case <-fired:
+			case <-time.After(30 * time.Second):
+				require.Fail(t, "no acknowledgement was lost")
+			}
+			require.Equal(t, redistest.Counts{Completed: 1}, r.acked(tasks.Recognize, 20*time.Second))
+			r.once(payloads)
+		})
+	}
+}
+
+// A worker that dies between its settlement and the acknowledgement leaves a
+// task that runs again and finds its verdict.
+func TestWorkerKilledBeforeItsAcknowledgementRepeatsTheVerdict(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{})
+	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize})
+	w := r.worker()
+	payloads := r.enqueue(tasks.Recognize, r.named("unacked.wav"))
+	r.held(1)
+	r.proxy.Cut()
+	r.sim.Release(hold)
+	r.standing(payloads[0], 10*time.Second)
+	w.kill()
+	r.proxy.Restore()
+	r.age(tasks.Recognize, 1)
+	r.worker()
+	require.Equal(t, redistest.Counts{Completed: 1}, r.acked(tasks.Recognize, 30*time.Second))
+	r.once(payloads)
+}

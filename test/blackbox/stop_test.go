@@ -1,0 +1,158 @@
+package blackbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/auddsim"
+	"reprise/internal/redistest"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// Everything as a person would start it by hand, the simulator too.
+func TestEveryFileHasOneResultAndOneUnitWhicheverWorkerIsStopped(t *testing.T) {
+	t.Parallel()
+	const files, seed = 200, 20
+	random := rand.New(rand.NewPCG(seed, 2))
+	for which := range 2 {
+		at := 20 + random.IntN(100) // requests after which the signal comes
+		t.Run(fmt.Sprintf("worker %d after %d requests", which+1, at), func(t *testing.T) {
+			t.Parallel()
+			r := &rig{t: t, server: redistest.NewServer(t, redistest.AOF("always")), dir: t.TempDir()}
+			r.proxy, r.rdb = redistest.NewProxy(t, r.server.Addr()), r.server.Client()
+			sim := start(t, nil, "auddsim", "--tokens", token, "--match-share", "0.5", "--latency", "150ms", "--latency-jitter", "0.9")
+			const listening = "auddsim listening on "
+			require.True(t, eventually(20*time.Second, func() bool { return strings.Contains(sim.out.String(), listening) }))
+			url := strings.TrimSpace(strings.TrimPrefix(sim.out.String(), listening))
+			r.sim = &auddsim.Server{URL: url, EnterpriseURL: url + "/enterprise/"}
+			clips := r.clips(files)
+			workers := []*process{r.worker("--recognize-slots", "4"), r.worker("--recognize-slots", "4")}
+
+			first := enqueueFolder(t, r, filepath.Dir(clips[0]))
+			require.Equal(t, files, first.Verdicts["queued"])
+			require.True(t, eventually(time.Minute, func() bool { return bill(t, url, "0").Requests >= int64(at) }))
+			workers[which].signal(syscall.SIGTERM)
+			require.Zero(t, workers[which].wait(30*time.Second))
+			workers[which].line("stopped", time.Second)
+
+			r.acked(tasks.Recognize, time.Minute)
+			b := bill(t, url, "1")
+			require.EqualValues(t, files, b.Units)
+			for _, c := range b.Contents {
+				if c.Path == auddsim.PathRecognize {
+					require.EqualValues(t, 1, c.Requests, "requests of %s", c.Name)
+				}
+			}
+			r.store = r.openStore()
+			for _, it := range first.Items {
+				history, err := r.store.History(t.Context(), it.Key)
+				require.NoError(t, err)
+				require.Len(t, history, 1, it.Name)
+				require.Equal(t, tasks.Done, history[0].Verdict)
+			}
+			calls, err := r.store.Calls(t.Context(), store.CallFilter{})
+			require.NoError(t, err)
+			require.Len(t, calls, files)
+			again := enqueueFolder(t, r, filepath.Dir(clips[0]))
+			require.Equal(t, files, again.Verdicts["known"], "enqueuing again is answered from the store")
+			require.EqualValues(t, files, bill(t, url, "0").Units)
+		})
+	}
+}
+
+// enqueued is the part of enqueue's report that these tests read.
+type enqueued struct {
+	Verdicts map[string]int `json:"verdicts"`
+	Items    []struct {
+		Name string `json:"name"`
+		Key  string `json:"key"`
+	} `json:"items"`
+}
+
+func enqueueFolder(t *testing.T, r *rig, folder string) enqueued {
+	t.Helper()
+	p := run(t, r.env(), "enqueue", "recognize", folder, "--json")
+	require.Zero(t, p.code)
+	var report enqueued
+	require.NoError(t, json.Unmarshal([]byte(p.out.String()), &report))
+	return report
+}
+
+// bill asks a simulator process what it charged.
+func bill(t *testing.T, url, lines string) auddsim.Bill {
+	t.Helper()
+	resp, err := http.Get(url + "/_sim/bill?lines=" + lines)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	var b auddsim.Bill
+	require.NoError(t, json.Unmarshal(raw, &b), string(raw))
+	return b
+}
+
+func TestWorkerKilledDuringACallIsMournedAndTheTaskDoneOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{})
+	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize, Times: 1})
+	w := r.worker()
+	p := r.enqueue(tasks.Recognize, r.named("killed.wav"))[0]
+	r.held(1)
+	w.kill()
+	r.sim.Release(hold)
+	r.afterCrash(p)
+}
+
+func TestSecondSignalExitsAtOnceAndTheCallIsCountedAsPossiblyBilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{})
+	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize, Times: 1})
+	w := r.worker()
+	p := r.enqueue(tasks.Recognize, r.named("second-signal.wav"))[0]
+	r.held(1)
+	w.signal(syscall.SIGTERM)
+	w.line("stopping: running calls finish, nothing new is taken", 5*time.Second)
+	require.False(t, eventually(2*time.Second, func() bool { return !w.running() }), "the first signal waits for the call")
+	w.signal(syscall.SIGTERM)
+	require.Equal(t, 2, w.wait(2*time.Second))
+	r.sim.Release(hold)
+	r.afterCrash(p)
+}
+
+// afterCrash starts a fresh worker after one died during the only call of p,
+// and checks that the call is accounted for and made once more.
+func (r *rig) afterCrash(p tasks.Payload) {
+	t := r.t
+	t.Helper()
+	r.age(tasks.Recognize, 1)
+	r.worker()
+	s := r.standing(p, time.Minute)
+	require.Equal(t, tasks.Match, s.Outcome)
+	require.Equal(t, redistest.Counts{Completed: 1}, r.acked(tasks.Recognize, 10*time.Second))
+	calls := r.calls(p)
+	require.Len(t, calls, 2)
+	lost, good := calls[0], calls[1]
+	if lost.Outcome != tasks.Crash {
+		lost, good = good, lost
+	}
+	require.Equal(t, tasks.Crash, lost.Outcome)
+	require.True(t, lost.PossiblyBilled)
+	require.EqualValues(t, 1, lost.Units)
+	require.Equal(t, tasks.Match, good.Outcome)
+	require.False(t, good.PossiblyBilled)
+	require.Len(t, r.requests(p), 2)
+	history, err := r.store.History(t.Context(), p.Key)
+	require.NoError(t, err)
+	require.Len(t, history, 1)
+}
