@@ -40,8 +40,11 @@ type Item struct {
 	Outcome tasks.Outcome
 	Result  json.RawMessage
 
-	reopen bool // settled, and to be paid for again
+	group  string // of its queue; "" = none
+	reopen bool   // settled, and to be paid for again
 }
+
+func (it *Item) queue() string { return it.Payload.Path.Queue(it.group) }
 
 // Plan is a list of inputs, checked. It is not safe for concurrent use.
 type Plan struct {

@@ -161,7 +161,7 @@ func (in *Intake) place(ctx context.Context, it *Item, force bool) error {
 	if it.Verdict != Queue || !standing.Known || standing.Finished || in.opts.Redis == nil {
 		return nil
 	}
-	info, err := in.info(it.Payload)
+	info, err := in.info(it)
 	if err == nil && info != nil && !ended(info.State) {
 		it.Verdict, it.Units = Waiting, 0
 	}

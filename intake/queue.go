@@ -8,7 +8,6 @@ import (
 	"github.com/hibiken/asynq"
 
 	"reprise/store"
-	"reprise/tasks"
 )
 
 // enqueue puts an unfinished task into the queue. That its id is taken there
@@ -20,7 +19,7 @@ func (in *Intake) enqueue(ctx context.Context, it *Item, st store.Standing) erro
 	if err != nil || !taken {
 		return err
 	}
-	info, err := in.info(it.Payload)
+	info, err := in.info(it)
 	if err != nil {
 		return err
 	}
@@ -50,7 +49,7 @@ func (in *Intake) enqueue(ctx context.Context, it *Item, st store.Standing) erro
 // be repeated after a crash.
 func (in *Intake) reopen(ctx context.Context, it *Item, st store.Standing) error {
 	it.reopen = true
-	info, err := in.info(it.Payload)
+	info, err := in.info(it)
 	if err != nil {
 		return err
 	}
@@ -67,10 +66,10 @@ const errRunning = refusal("is running right now: force it again when it has end
 
 // replace takes the kept task away from the queue and enqueues a new one.
 func (in *Intake) replace(ctx context.Context, it *Item) error {
-	queue, key := it.Payload.Path.Queue(""), it.Payload.Key
+	queue, key := it.queue(), it.Payload.Key
 	err := in.inspector.DeleteTask(queue, key)
 	if err != nil && !errors.Is(err, asynq.ErrTaskNotFound) && !errors.Is(err, asynq.ErrQueueNotFound) {
-		if info, infoErr := in.info(it.Payload); infoErr == nil && info != nil && info.State == asynq.TaskStateActive {
+		if info, infoErr := in.info(it); infoErr == nil && info != nil && info.State == asynq.TaskStateActive {
 			return errRunning
 		}
 		return fmt.Errorf("take the finished task out of the queue: %w", err)
@@ -87,7 +86,7 @@ func (in *Intake) replace(ctx context.Context, it *Item) error {
 
 // add enqueues; taken says that the id was there already.
 func (in *Intake) add(ctx context.Context, it *Item) (taken bool, err error) {
-	task, err := it.Payload.Task("")
+	task, err := it.Payload.Task(it.group)
 	if err != nil {
 		return false, err
 	}
@@ -102,9 +101,9 @@ func (in *Intake) add(ctx context.Context, it *Item) (taken bool, err error) {
 	return false, nil
 }
 
-// info is the queue's task of a payload, nil if there is none.
-func (in *Intake) info(p tasks.Payload) (*asynq.TaskInfo, error) {
-	info, err := in.inspector.GetTaskInfo(p.Path.Queue(""), p.Key)
+// info is the queue's task of an item, nil if there is none.
+func (in *Intake) info(it *Item) (*asynq.TaskInfo, error) {
+	info, err := in.inspector.GetTaskInfo(it.queue(), it.Payload.Key)
 	if errors.Is(err, asynq.ErrTaskNotFound) || errors.Is(err, asynq.ErrQueueNotFound) {
 		return nil, nil
 	}
