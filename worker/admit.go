@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/admission"
+	"reprise/audd"
 	"reprise/retrypolicy"
 	"reprise/store"
 	"reprise/tasks"
@@ -138,13 +139,21 @@ func (w *Worker) giveUpAccount(ctx context.Context, d *delivery) *answer {
 // may be billed, and the row says so. A budget that is used up ends the task.
 func (w *Worker) mourn(ctx context.Context, d *delivery) *answer {
 	if lost := d.permit.Lost; lost != nil {
+		sent, err := w.maySent(ctx, d, lost.AttemptID)
+		if err != nil {
+			w.giveBack(d, tasks.Interrupted)
+			return w.without(d, tasks.StoreDown, 0, "the upload ledger cannot be read")
+		}
 		row := store.Call{
 			AttemptID: lost.AttemptID, Key: d.payload.Key, Generation: d.standing.Generation, Source: lost.Source,
 			Path: d.payload.Path, Outcome: tasks.Crash, Verdict: tasks.Retry, Phase: "unknown", Units: lost.Units,
-			UnitBasis: "estimated", PossiblyBilled: true, Reason: string(tasks.Crash) + ": its worker died during the call", At: lost.At,
+			UnitBasis: "estimated", PossiblyBilled: sent, Reason: string(tasks.Crash) + ": its worker died during the call", At: lost.At,
+		}
+		if !sent {
+			row.Phase, row.Units = "unsent", 0
 		}
 		w.price(&row)
-		if ans := w.keep(ctx, d, w.settlementOf(d, &row)); ans != nil {
+		if ans := w.keep(ctx, d, entry{Settlement: w.settlementOf(d, &row)}); ans != nil {
 			w.giveBack(d, tasks.Interrupted)
 			return ans
 		}
@@ -158,6 +167,16 @@ func (w *Worker) mourn(ctx context.Context, d *delivery) *answer {
 	return w.finish(ctx, d, c)
 }
 
+// maySent reports whether a lost attempt may have sent anything. A recognition
+// may; an upload only if it latched.
+func (w *Worker) maySent(ctx context.Context, d *delivery, attempt string) (bool, error) {
+	if d.payload.Path != tasks.Upload {
+		return true, nil
+	}
+	_, latched, err := w.uploads.ledger.Attempt(ctx, attempt)
+	return latched, err
+}
+
 // exhausted asks the policy whether the task may make another call at all: a
 // lost attempt may have used up a budget, or its own time may be over.
 func (w *Worker) exhausted(d *delivery) (retrypolicy.Classified, bool) {
@@ -166,6 +185,9 @@ func (w *Worker) exhausted(d *delivery) (retrypolicy.Classified, bool) {
 		return retrypolicy.Classified{Outcome: tasks.Expired, Reason: string(tasks.Expired) + ": its own time is used up"}, true
 	}
 	c := retrypolicy.Classified{Outcome: tasks.Crash, Reason: string(tasks.Crash) + ": its worker died during the call"}
+	if d.payload.Path == tasks.Upload { // one that was sent never gets here: ledgerSays
+		c.Phase = audd.PhaseUnsent
+	}
 	over := d.permit.Lost != nil && w.policy.Decide(d.payload.Path, c, record, 0).Verdict == tasks.Archive
 	return c, over
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,6 +34,15 @@ func (r reply) attempt(d *delivery) retrypolicy.Attempt {
 	}
 }
 
+// requestID is AudD's id of the call, for its support.
+func (r reply) requestID() string {
+	var failed *audd.Error
+	if errors.As(r.err, &failed) {
+		return failed.RequestID
+	}
+	return r.meta.RequestID
+}
+
 // call makes exactly one HTTP request to the permit's source. The context is
 // the task's, so that asynq's own deadline ends it as a last resort; the
 // client's timeout is shorter and always ends it first.
@@ -46,12 +56,7 @@ func (w *Worker) call(ctx context.Context, d *delivery) reply {
 	if d.payload.Input.Kind != tasks.URLInput {
 		audio.Open = in.open
 	}
-	before := func(context.Context) error {
-		if err := d.permit.Valid(); err != nil {
-			return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
-		}
-		return nil
-	}
+	before := func(ctx context.Context) error { return w.beforeBody(ctx, d) }
 	r := reply{started: w.now()}
 	a := d.payload.Params
 	switch d.payload.Path {
@@ -73,6 +78,21 @@ func (w *Worker) call(ctx context.Context, d *delivery) reply {
 	}
 	r.took = w.now().Sub(r.started)
 	return r
+}
+
+// beforeBody runs once dial and TLS are done and before any body byte leaves:
+// the last moment at which a call costs nothing. An upload takes its latch
+// here; the permit is asked last, because the latch may have taken a while.
+func (w *Worker) beforeBody(ctx context.Context, d *delivery) error {
+	if d.payload.Path == tasks.Upload {
+		if err := w.latch(ctx, d); err != nil {
+			return err
+		}
+	}
+	if err := d.permit.Valid(); err != nil {
+		return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
+	}
+	return nil
 }
 
 func hasSong(e audd.EnterpriseResult) bool {

@@ -27,9 +27,11 @@ type delivery struct {
 
 	standing store.Standing
 	permit   *admission.Permit
-	excluded []string              // sources that refused the account in this delivery
-	refusal  *retrypolicy.Decision // the last such refusal
-	received time.Time
+	// latchTried: the upload's attempt asked the ledger for its latch
+	latchTried bool
+	excluded   []string              // sources that refused the account in this delivery
+	refusal    *retrypolicy.Decision // the last such refusal
+	received   time.Time
 
 	waitCause string // what it waited for last, and since when (waits.go)
 	waitSince time.Time

@@ -31,6 +31,9 @@ func (w *Worker) handle(ctx context.Context, t *asynq.Task) (err error) {
 	if ans := w.settled(ctx, d); ans != nil {
 		return w.reply(ctx, d, ans)
 	}
+	if ans := w.ledgerSays(ctx, d); ans != nil {
+		return w.reply(ctx, d, ans)
+	}
 	for {
 		if ans := w.admit(ctx, d); ans != nil {
 			return w.reply(ctx, d, ans)

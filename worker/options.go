@@ -10,6 +10,7 @@ import (
 
 	"reprise/admission"
 	"reprise/audd"
+	"reprise/idempotency"
 	"reprise/retrypolicy"
 	"reprise/tasks"
 )
@@ -72,6 +73,11 @@ type Options struct {
 	Policy retrypolicy.Policy
 	// Admission is the gates' configuration; its sources follow from Sources.
 	Admission admission.Config
+	// Ledger is the upload ledger; without one the worker takes no uploads.
+	Ledger *idempotency.Ledger
+	// Verify says what becomes of an upload that may have arrived: hold
+	// (default, a person decides) or recognize (one unit may settle it).
+	Verify idempotency.Verify
 	// LimitCountsChunks says that AudD's `limit` bounds scanned chunks
 	// (audd-api facts disagree); it lowers enterprise estimates. Default false.
 	LimitCountsChunks bool
@@ -101,6 +107,7 @@ func DefaultOptions() Options {
 		Policy:            retrypolicy.Default(),
 		Admission:         admission.DefaultConfig(),
 		TaskCheckInterval: 20 * time.Millisecond,
+		Verify:            idempotency.VerifyHold,
 		Admin:             Admin{Addr: "127.0.0.1:8080"},
 		Version:           "dev",
 	}
@@ -142,6 +149,12 @@ func (o Options) Validate() error {
 		if o.timeoutOf(p) <= 0 {
 			bad("timeouts.%s: want more than 0", p)
 		}
+	}
+	if o.Slots.Upload > 0 && o.Ledger == nil {
+		bad("slots.upload %d: uploads need the upload ledger", o.Slots.Upload)
+	}
+	if o.Verify != idempotency.VerifyHold && o.Verify != idempotency.VerifyRecognize {
+		bad("uploads.verify %q: want hold or recognize", o.Verify)
 	}
 	if o.Slots.total() <= 0 {
 		bad("slots: all are 0; the worker would do nothing")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"reprise/idempotency"
 	"reprise/store"
 )
 
@@ -20,6 +21,7 @@ import (
 type outbox struct {
 	rdb     redis.UniversalClient
 	records Records
+	uploads *uploads
 	warn    *warner
 	down    atomic.Int64 // Unix ms until which the store is not tried first
 }
@@ -57,9 +59,33 @@ func (o *outbox) storeFailed() { o.down.Store(time.Now().Add(storeRest).UnixMill
 
 func finishedField(key string, generation int64) string { return fmt.Sprintf("%s@%d", key, generation) }
 
-// put keeps one settlement; repeating it is harmless.
-func (o *outbox) put(ctx context.Context, s store.Settlement) error {
-	raw, err := json.Marshal(s)
+// entry is a settlement and, for an upload, what its attempt reports to the
+// ledger. Both are idempotent.
+type entry struct {
+	Settlement store.Settlement
+	Latch      *idempotency.Conclusion
+}
+
+// write stores entries in SQL: the ledger first, because a send that is not
+// concluded holds its key, while an unsettled task is only looked at again.
+func (o *outbox) write(ctx context.Context, entries ...entry) error {
+	settlements := make([]store.Settlement, 0, len(entries))
+	for _, e := range entries {
+		settlements = append(settlements, e.Settlement)
+		if e.Latch == nil {
+			continue
+		}
+		if _, err := o.uploads.ledger.Conclude(ctx, e.Settlement.Call.AttemptID, *e.Latch); err != nil {
+			return err
+		}
+	}
+	return o.records.Settle(ctx, settlements...)
+}
+
+// put keeps one entry; repeating it is harmless.
+func (o *outbox) put(ctx context.Context, e entry) error {
+	s := e.Settlement
+	raw, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("encode a settlement for the outbox: %w", err)
 	}
@@ -85,6 +111,7 @@ func (o *outbox) put(ctx context.Context, s store.Settlement) error {
 // finished finds the settlement that ended a key in this generation.
 func (o *outbox) finished(ctx context.Context, key string, generation int64) (store.Settlement, bool, error) {
 	var s store.Settlement
+	var e entry
 	id, err := o.rdb.HGet(ctx, outboxFinished, finishedField(key, generation)).Result()
 	if errors.Is(err, redis.Nil) {
 		return s, false, nil
@@ -99,10 +126,10 @@ func (o *outbox) finished(ctx context.Context, key string, generation int64) (st
 	if err != nil {
 		return s, false, fmt.Errorf("read the outbox: %w", err)
 	}
-	if err := json.Unmarshal(raw, &s); err != nil {
+	if err := json.Unmarshal(raw, &e); err != nil {
 		return s, false, fmt.Errorf("decode an outbox entry: %w", err)
 	}
-	return s, true, nil
+	return e.Settlement, true, nil
 }
 
 // length is the number of settlements waiting.
@@ -127,17 +154,17 @@ func (o *outbox) drain(ctx context.Context) error {
 		if len(page) == 0 {
 			return nil
 		}
-		var batch []store.Settlement
+		var batch []entry
 		drop := make([]any, 0, 3*len(page)/2)
 		for i := 0; i+1 < len(page); i += 2 {
-			var s store.Settlement
-			if err := json.Unmarshal([]byte(page[i+1]), &s); err != nil {
+			var e entry
+			if err := json.Unmarshal([]byte(page[i+1]), &e); err != nil {
 				return fmt.Errorf("decode the outbox entry %s: %w", page[i], err)
 			}
-			batch = append(batch, s)
-			drop = append(drop, page[i], page[i+1], finishedField(s.Key, s.Generation))
+			batch = append(batch, e)
+			drop = append(drop, page[i], page[i+1], finishedField(e.Settlement.Key, e.Settlement.Generation))
 		}
-		if err := o.records.Settle(ctx, batch...); err != nil {
+		if err := o.write(ctx, batch...); err != nil {
 			o.storeFailed()
 			return fmt.Errorf("write the outbox to the store: %w", err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"reprise/idempotency"
 	"reprise/internal/auddsim"
 	"reprise/internal/redistest"
 	"reprise/store"
@@ -35,6 +36,7 @@ type rig struct {
 	rdb     *redis.Client
 	url     string // of Redis, as the worker sees it
 	store   *store.Store
+	ledger  *idempotency.Ledger
 	dir     string
 	log     *syncBuffer
 	options func(*worker.Options)
@@ -53,6 +55,8 @@ func newRig(t *testing.T, cfg auddsim.Config, options func(*worker.Options)) *ri
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	r.store = s
+	r.ledger, err = idempotency.New(t.Context(), s.DB(), idempotency.DefaultConfig())
+	require.NoError(t, err)
 	r.inspect = asynq.NewInspectorFromRedisClient(r.rdb)
 	return r
 }
@@ -65,6 +69,7 @@ func (r *rig) run() (stop func()) {
 	o.Admin.Addr = ""
 	o.Slots = worker.Slots{Recognize: 8, Enterprise: 2, Upload: 1}
 	o.Sources = []worker.Source{{Name: "main", Token: func() string { return rigToken }, BaseURL: r.sim.URL, EnterpriseURL: r.sim.EnterpriseURL}}
+	o.Ledger = r.ledger
 	o.Log = slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if r.options != nil {
 		r.options(&o)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"reprise/admission"
-	"reprise/audd"
 	"reprise/retrypolicy"
 	"reprise/store"
 	"reprise/tasks"
@@ -32,7 +31,7 @@ func (w *Worker) settle(ctx context.Context, d *delivery, s settling) *answer {
 	if kept.Finished && kept.Verdict == tasks.Done {
 		kept.Result = resultOf(s)
 	}
-	if ans := w.keep(ctx, d, kept); ans != nil {
+	if ans := w.keep(ctx, d, entry{Settlement: kept, Latch: d.conclusion(s, kept.At)}); ans != nil {
 		return ans
 	}
 	w.logAttempt(d, s)
@@ -74,13 +73,9 @@ func (w *Worker) callRow(d *delivery, s settling) *store.Call {
 		HTTPStatus: s.class.HTTPStatus, Phase: string(s.class.Phase), Latency: s.reply.took,
 		UnitBasis: "estimated", PossiblyBilled: s.decision.PossiblyBilled, Reason: s.decision.Reason, At: s.reply.started,
 	}
-	row.RequestID = s.reply.meta.RequestID
+	row.RequestID = s.reply.requestID()
 	if s.reply.err == nil {
 		row.HTTPStatus, row.Phase = s.reply.meta.HTTPStatus, string(s.reply.meta.Phase)
-	}
-	var failed *audd.Error
-	if errors.As(s.reply.err, &failed) {
-		row.RequestID = failed.RequestID
 	}
 	if s.decision.UnitsKept {
 		row.Units, _ = d.payload.Units(w.opts.LimitCountsChunks)
@@ -113,11 +108,11 @@ const (
 // keep stores a settlement in SQL, else in the Redis outbox, and tries both
 // again until one takes it: the call may be paid for, so neither asynq's
 // cancellation nor a drain ends the wait; only the worker's hard stop does.
-func (w *Worker) keep(ctx context.Context, d *delivery, s store.Settlement) *answer {
+func (w *Worker) keep(ctx context.Context, d *delivery, e entry) *answer {
 	ctx = context.WithoutCancel(ctx)
 	for {
 		start := w.now()
-		err := w.keepOnce(ctx, s)
+		err := w.keepOnce(ctx, e)
 		if err == nil {
 			w.metrics.settleTook(w.now().Sub(start))
 			return nil
@@ -133,11 +128,11 @@ func (w *Worker) keep(ctx context.Context, d *delivery, s store.Settlement) *ans
 	}
 }
 
-func (w *Worker) keepOnce(ctx context.Context, s store.Settlement) error {
+func (w *Worker) keepOnce(ctx context.Context, e entry) error {
 	var storeErr error
 	if w.outbox.storeUsable() {
 		sctx, cancel := context.WithTimeout(ctx, storeTimeout)
-		storeErr = w.records.Settle(sctx, s)
+		storeErr = w.outbox.write(sctx, e)
 		cancel()
 		if storeErr == nil {
 			return nil
@@ -147,7 +142,7 @@ func (w *Worker) keepOnce(ctx context.Context, s store.Settlement) error {
 	}
 	octx, cancel := context.WithTimeout(ctx, outboxTimeout)
 	defer cancel()
-	return errors.Join(storeErr, w.outbox.put(octx, s))
+	return errors.Join(storeErr, w.outbox.put(octx, e))
 }
 
 // release reports the attempt to admission: charges corrected, units kept or
@@ -161,6 +156,6 @@ func (w *Worker) release(d *delivery, r reply, c retrypolicy.Classified, dec ret
 	w.gates.release(d.permit, admission.Settlement{
 		Outcome: dec.Outcome, Channel: string(dec.Channel), Halt: string(dec.Halt), Probeable: c.Probeable,
 		Shut: dec.Shut, Counted: dec.Counted, PossiblyBilled: dec.PossiblyBilled, UnitsUsed: units,
-		Latency: r.took, Backoff: dec.Backoff, ClearRecord: !again && ends(dec.Verdict), RequestID: r.meta.RequestID,
+		Latency: r.took, Backoff: dec.Backoff, ClearRecord: !again && ends(dec.Verdict), RequestID: r.requestID(),
 	})
 }

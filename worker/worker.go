@@ -43,6 +43,7 @@ type Worker struct {
 	clients map[string]*audd.Client
 	queue   *redisconn.Client // asynq's and the outbox's
 	gates   *gates
+	uploads *uploads
 	outbox  *outbox
 	rescues *rescues
 	metrics *metrics
@@ -101,7 +102,8 @@ func (w *Worker) connect() error {
 		return fmt.Errorf("set up admission: %w", err)
 	}
 	w.gates = &gates{Gates: inner, warn: w.warn}
-	w.outbox = &outbox{rdb: queue, records: w.records, warn: w.warn}
+	w.uploads = &uploads{ledger: w.opts.Ledger, rdb: queue, verify: w.opts.Verify}
+	w.outbox = &outbox{rdb: queue, records: w.records, uploads: w.uploads, warn: w.warn}
 	w.rescues = &rescues{rdb: queue, warn: w.warn, kick: make(chan struct{}, 1), now: w.now}
 	w.clients = map[string]*audd.Client{}
 	for _, s := range w.opts.Sources {

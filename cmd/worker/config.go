@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"reprise/idempotency"
 	"reprise/internal/settings"
 	"reprise/worker"
 )
@@ -26,6 +27,7 @@ type config struct {
 	Timeouts timeoutConfig  `mapstructure:"timeouts"`
 	Drain    time.Duration  `mapstructure:"drain"`
 	Budgets  budgetConfig   `mapstructure:"budgets"`
+	Uploads  uploadConfig   `mapstructure:"uploads"`
 	Price    float64        `mapstructure:"price_per_1000"`
 	Admin    adminConfig    `mapstructure:"admin"`
 	Log      logConfig      `mapstructure:"log"`
@@ -57,6 +59,10 @@ type budgetConfig struct {
 	GiveUpAfter       time.Duration `mapstructure:"give_up_after"`
 }
 
+type uploadConfig struct {
+	Verify string `mapstructure:"verify" name:"true"` // hold, recognize
+}
+
 type adminConfig struct {
 	Addr         string `mapstructure:"addr"`
 	Password     string `mapstructure:"password" secret:"true"`
@@ -78,9 +84,10 @@ func defaults() config {
 		Budgets: budgetConfig{
 			MaxAttempts: o.Policy.MaxAttempts, MaxPossiblyBilled: o.Policy.MaxPossiblyBilled, GiveUpAfter: o.Policy.GiveUpAfter,
 		},
-		Admin: adminConfig{Addr: o.Admin.Addr},
-		Log:   logConfig{Format: "auto", Level: "info"},
-		Gates: defaultGates(),
+		Uploads: uploadConfig{Verify: string(o.Verify)},
+		Admin:   adminConfig{Addr: o.Admin.Addr},
+		Log:     logConfig{Format: "auto", Level: "info"},
+		Gates:   defaultGates(),
 	}
 }
 
@@ -143,6 +150,7 @@ func (c config) options(a app, log *slog.Logger) (worker.Options, error) {
 	o.Policy.MaxAttempts, o.Policy.MaxPossiblyBilled = c.Budgets.MaxAttempts, c.Budgets.MaxPossiblyBilled
 	o.Policy.GiveUpAfter = c.Budgets.GiveUpAfter
 	o.PricePer1000 = c.Price
+	o.Verify = idempotency.Verify(c.Uploads.Verify)
 	o.Admin = worker.Admin(c.Admin)
 	o.SkipAuthCheck = c.AudD.SkipCheck
 	o.Version = version()

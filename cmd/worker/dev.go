@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/idempotency"
 	"reprise/internal/auddsim"
 	"reprise/internal/devredis"
 	"reprise/internal/redisconn"
@@ -133,6 +134,9 @@ func (a app) openHouse(ctx context.Context, cmd *cobra.Command, f devFlags, open
 	}
 	o, err := h.conf.options(a, log)
 	if err != nil {
+		return nil, err
+	}
+	if o.Ledger, err = idempotency.New(ctx, h.records.DB(), idempotency.DefaultConfig()); err != nil {
 		return nil, err
 	}
 	if h.worker, err = worker.New(ctx, o, h.records); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/idempotency"
 	"reprise/internal/redisconn"
 	"reprise/internal/settings"
 	"reprise/store"
@@ -114,6 +115,9 @@ func build(ctx context.Context, o worker.Options, storeURL string) (*worker.Work
 	records, err := store.Open(ctx, storeConfig(storeURL))
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the store: %w", err)
+	}
+	if o.Ledger, err = idempotency.New(ctx, records.DB(), idempotency.DefaultConfig()); err != nil {
+		return nil, nil, errors.Join(err, records.Close())
 	}
 	w, err := worker.New(ctx, o, records)
 	if err != nil {

@@ -1,0 +1,204 @@
+package worker
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"reprise/idempotency"
+	"reprise/retrypolicy"
+	"reprise/tasks"
+)
+
+// uploads joins the upload ledger to the engine. The ledger alone says whether
+// an upload may be sent; Redis only remembers the ledger's latest mark, so that
+// a ledger restored from an old backup is noticed (spec R31).
+type uploads struct {
+	ledger *idempotency.Ledger
+	rdb    redis.UniversalClient
+	verify idempotency.Verify
+}
+
+// ledgerMark is a hash: ledger, seq, token of the latest mark seen. No TTL.
+const ledgerMark = "reprise:{ledger}:mark"
+
+//go:embed remember.lua
+var rememberLua string
+
+var rememberScript = redis.NewScript(rememberLua)
+
+// ledgerTimeout bounds one question to the ledger before an upload.
+const ledgerTimeout = 6 * time.Second
+
+// ledgerSays is the point read of an upload before it asks for a permit: what
+// was sent is never sent again by itself.
+func (w *Worker) ledgerSays(ctx context.Context, d *delivery) *answer {
+	if d.payload.Path != tasks.Upload {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
+	defer cancel()
+	now := w.now()
+	st, err := w.uploads.ledger.Look(ctx, d.payload.Key)
+	if err == nil && st.State == idempotency.Sent && !now.Before(st.Until) {
+		st, err = w.uploads.ledger.Expire(ctx, d.payload.Key, now)
+	}
+	if err != nil {
+		w.warn.do("ledger", "the upload ledger cannot be read; uploads wait", err)
+		return w.without(d, tasks.StoreDown, 0, "the upload ledger cannot be read")
+	}
+	refused := st.MaySend(now)
+	if !st.Known { // a raw task: nobody claimed its slot when it was enqueued
+		if refused, err = w.claim(ctx, d, now); err != nil {
+			return w.without(d, tasks.StoreDown, 0, "the upload ledger takes no claim")
+		}
+	}
+	var taken *idempotency.TakenError
+	var slot *idempotency.SlotTakenError
+	var busy *idempotency.SlotBusyError
+	switch err := refused; {
+	case err == nil:
+		return nil
+	case errors.As(err, &taken):
+		return w.sentBefore(ctx, d, st)
+	case errors.As(err, &slot):
+		return w.end(ctx, d, retrypolicy.Decision{
+			Verdict: tasks.Archive, Outcome: tasks.InvalidRequest, Final: true,
+			Reason: "invalid_request: " + slot.Error() + "; enqueue it with --replace to overwrite",
+		})
+	case errors.As(err, &busy):
+		return w.without(d, tasks.Refused, busy.Until.Sub(now), busy.Error())
+	default:
+		return w.without(d, tasks.StoreDown, 0, "the upload ledger does not answer")
+	}
+}
+
+// claim asks for the slot of a task that was enqueued without doing so.
+func (w *Worker) claim(ctx context.Context, d *delivery, now time.Time) (refused, err error) {
+	p := d.payload
+	got, err := w.uploads.ledger.Claim(ctx, idempotency.Claim{
+		Source: p.Params.Source, AudioID: *p.Params.AudioID, Key: p.Key, SHA256: p.Input.SHA256, By: "worker", At: now,
+	})
+	if err != nil {
+		w.warn.do("ledger", "the upload ledger takes no claim; uploads wait", err)
+		return nil, err
+	}
+	return got[0].Refused, nil
+}
+
+// sentBefore repeats what the ledger knows of an upload's send.
+func (w *Worker) sentBefore(ctx context.Context, d *delivery, st idempotency.Standing) *answer {
+	s := st.Send
+	outcome := s.Outcome
+	if outcome == "" {
+		outcome = tasks.Crash
+	}
+	switch st.State {
+	case idempotency.Settled:
+		return w.end(ctx, d, retrypolicy.Decision{Verdict: tasks.Done, Outcome: tasks.Uploaded, Reason: "uploaded: " + s.Reason})
+	case idempotency.Rejected:
+		return w.end(ctx, d, retrypolicy.Decision{Verdict: tasks.Archive, Outcome: outcome, Final: true, Reason: s.Reason})
+	case idempotency.Uncertain:
+		return w.end(ctx, d, retrypolicy.Decision{Verdict: tasks.Hold, Outcome: outcome, Reason: uncertain(outcome, s.Reason)})
+	default: // sent, and its answer may still come
+		return w.without(d, tasks.Refused, st.Until.Sub(w.now()), "it was sent and has no answer yet")
+	}
+}
+
+// uncertain is the reason of a held upload: it names the way on.
+func uncertain(outcome tasks.Outcome, reason string) string {
+	return fmt.Sprintf("%s: uncertain, it may have arrived and is not sent again by itself; see inspect uploads (%s)", outcome, reason)
+}
+
+// end settles a verdict that follows from what is known, without a call.
+func (w *Worker) end(ctx context.Context, d *delivery, decision retrypolicy.Decision) *answer {
+	if ans := w.settle(ctx, d, settling{decision: decision}); ans != nil {
+		return ans
+	}
+	return answerOf(decision)
+}
+
+// latch takes the one send of an upload, right before its first body byte. An
+// error means that no call is made; the attempt then reports released, since
+// a commit whose reply was lost may stand.
+func (w *Worker) latch(ctx context.Context, d *delivery) error {
+	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
+	defer cancel()
+	remembered, err := w.uploads.remembered(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", retrypolicy.ErrStoreDown, err)
+	}
+	d.latchTried = true
+	got, err := w.uploads.ledger.Latch(ctx, idempotency.Attempt{
+		Key: d.payload.Key, AttemptID: d.permit.AttemptID, Source: d.permit.Source, AudioID: *d.payload.Params.AudioID,
+		SHA256: d.payload.Input.SHA256, Timeout: w.opts.timeoutOf(tasks.Upload), Verify: w.uploads.verify,
+		Remembered: remembered, At: w.now(),
+	})
+	if err != nil {
+		return w.latchFailed(err)
+	}
+	if err := w.uploads.remember(ctx, got.Mark); err != nil {
+		return fmt.Errorf("%w: %w", retrypolicy.ErrStoreDown, err)
+	}
+	if err := got.Fresh(w.now()); err != nil {
+		return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
+	}
+	return nil
+}
+
+// latchFailed sorts the ledger's refusals: who lost the race looks again soon,
+// a ledger that is behind or down closes uploads.
+func (w *Worker) latchFailed(err error) error {
+	var taken *idempotency.TakenError
+	var slot *idempotency.SlotTakenError
+	var busy *idempotency.SlotBusyError
+	var behind *idempotency.BehindError
+	switch {
+	case errors.As(err, &taken), errors.As(err, &slot), errors.As(err, &busy):
+		return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
+	case errors.As(err, &behind):
+		w.warn.do("ledger", "uploads are closed until a person runs `inspect uploads adopt`", err)
+	default:
+		w.warn.do("ledger", "the upload ledger takes no latch; uploads wait", err)
+	}
+	return fmt.Errorf("%w: %w", retrypolicy.ErrStoreDown, err)
+}
+
+// conclusion is what the attempt reports to the ledger; nil when it never
+// tried to latch.
+func (d *delivery) conclusion(s settling, at time.Time) *idempotency.Conclusion {
+	if !d.latchTried || s.decision.Latch == retrypolicy.LatchUntouched {
+		return nil
+	}
+	return &idempotency.Conclusion{
+		Effect: idempotency.Effect(s.decision.Latch), Outcome: s.decision.Outcome, Reason: s.decision.Reason,
+		RequestID: s.reply.requestID(), At: at,
+	}
+}
+
+func (u *uploads) remembered(ctx context.Context) (idempotency.Mark, error) {
+	h, err := u.rdb.HGetAll(ctx, ledgerMark).Result()
+	if err != nil {
+		return idempotency.Mark{}, fmt.Errorf("read the remembered ledger mark: %w", err)
+	}
+	if len(h) == 0 {
+		return idempotency.Mark{}, nil
+	}
+	seq, err := strconv.ParseInt(h["seq"], 10, 64)
+	if err != nil {
+		return idempotency.Mark{}, fmt.Errorf("read the remembered ledger mark: %w", err)
+	}
+	return idempotency.Mark{Ledger: h["ledger"], Seq: seq, Token: h["token"]}, nil
+}
+
+func (u *uploads) remember(ctx context.Context, m idempotency.Mark) error {
+	if err := rememberScript.Run(ctx, u.rdb, []string{ledgerMark}, m.Ledger, m.Seq, m.Token).Err(); err != nil {
+		return fmt.Errorf("remember the ledger's mark: %w", err)
+	}
+	return nil
+}

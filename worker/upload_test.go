@@ -1,0 +1,130 @@
+package worker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/stretchr/testify/require"
+
+	"reprise/idempotency"
+	"reprise/internal/auddsim"
+	"reprise/internal/redistest"
+	"reprise/tasks"
+)
+
+// track writes a file of distinct content and returns the payload of its upload.
+func (r *rig) track(name string, id int64) tasks.Payload {
+	r.t.Helper()
+	in := r.clip(name).Input
+	p, err := tasks.New(tasks.Upload, in, tasks.Params{AudioID: &id, Source: "main"}, 0)
+	require.NoError(r.t, err)
+	return p
+}
+
+func (r *rig) ledgerState(p tasks.Payload) idempotency.State {
+	r.t.Helper()
+	st, err := r.ledger.Look(r.t.Context(), p.Key)
+	require.NoError(r.t, err)
+	return st.State
+}
+
+func TestUploadIsSentOnceAndSettledInTheLedger(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{}, nil)
+	p := r.track("track.wav", 146)
+	r.enqueue(p)
+	r.run()
+	s := r.standing(p, 15*time.Second)
+	require.Equal(t, tasks.Uploaded, s.Outcome)
+	require.Equal(t, idempotency.Settled, r.ledgerState(p))
+	r.state(p, asynq.TaskStateCompleted, 5*time.Second)
+	require.NoError(t, r.inspect.RunTask("upload", p.Key))
+	r.state(p, asynq.TaskStateCompleted, 5*time.Second)
+	require.EqualValues(t, 1, r.sim.Bill().Send(146).Started)
+	require.Len(t, r.sim.Catalog(), 1)
+}
+
+func TestUploadAnswered503IsHeldAsUncertainAfterOneSend(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{{Path: "upload", Status: 503}}}, nil)
+	p := r.track("doubt.wav", 7)
+	r.enqueue(p)
+	r.run()
+	s := r.standing(p, 15*time.Second)
+	require.Equal(t, tasks.Hold, s.Verdict)
+	require.Equal(t, tasks.Unavailable, s.Outcome)
+	require.Equal(t, idempotency.Uncertain, r.ledgerState(p))
+	r.state(p, asynq.TaskStateArchived, 5*time.Second)
+	require.NoError(t, r.inspect.RunTask("upload", p.Key), "asynq's run button")
+	r.state(p, asynq.TaskStateArchived, 5*time.Second)
+	require.EqualValues(t, 1, r.sim.Bill().Send(7).Started)
+}
+
+func TestUploadThatNeverConnectedIsSentAfterARetry(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{{Path: "upload", Status: 429, Times: 2}}}, nil)
+	p := r.track("later.wav", 9)
+	r.enqueue(p)
+	r.run()
+	s := r.standing(p, 40*time.Second)
+	require.Equal(t, tasks.Uploaded, s.Outcome)
+	st, err := r.ledger.Look(t.Context(), p.Key)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, st.Generation, "each definite refusal releases the latch")
+}
+
+func TestOtherContentForAUsedSlotIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{}, nil)
+	first, second := r.track("a.wav", 5), r.track("b.wav", 5)
+	r.enqueue(first)
+	r.run()
+	r.standing(first, 15*time.Second)
+	r.enqueue(second)
+	s := r.standing(second, 15*time.Second)
+	require.Equal(t, tasks.Archive, s.Verdict)
+	require.Contains(t, s.Reason, "belongs to other content")
+	require.EqualValues(t, 1, r.sim.Bill().Send(5).Started)
+}
+
+func TestUploadLosingItsWorkerAfterTheLatchIsNeverSentAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{}, nil)
+	p := r.track("lost.wav", 11)
+	// What a worker leaves that died with the request on its way: a latch.
+	at := time.Now().Add(-time.Hour)
+	_, err := r.ledger.Latch(t.Context(), idempotency.Attempt{
+		Key: p.Key, AttemptID: "dead", Source: "main", AudioID: 11, SHA256: p.Input.SHA256, Timeout: time.Minute, At: at,
+	})
+	require.NoError(t, err)
+	r.enqueue(p)
+	r.run()
+	s := r.standing(p, 15*time.Second)
+	require.Equal(t, tasks.Hold, s.Verdict)
+	require.Zero(t, r.sim.Bill().Send(11).Started)
+	// The dead attempt was only frozen: its late answer wins over the doubt.
+	got, err := r.ledger.Conclude(t.Context(), "dead", idempotency.Conclusion{Effect: idempotency.ToSettled, Outcome: tasks.Uploaded, At: time.Now()})
+	require.NoError(t, err)
+	require.Equal(t, idempotency.Settled, got.State)
+}
+
+func TestRestoredLedgerClosesUploads(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{}, nil)
+	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{ledger}:mark", "ledger", "another", "seq", 40, "token", "x").Err())
+	p := r.track("behind.wav", 12)
+	r.enqueue(p)
+	r.run()
+	info := r.state(p, asynq.TaskStateRetry, 15*time.Second)
+	require.Contains(t, info.LastErr, string(tasks.StoreDown))
+	require.Zero(t, info.Retried)
+	require.Zero(t, r.sim.Bill().Send(12).Started)
+	mark, err := r.ledger.Adopt(t.Context(), idempotency.Mark{Ledger: "another", Seq: 40, Token: "x"}, idempotency.Act{By: "test", Why: "checked", At: time.Now()})
+	require.NoError(t, err)
+	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{ledger}:mark", "ledger", mark.Ledger, "seq", mark.Seq, "token", mark.Token).Err())
+	_, err = redistest.AgeRetries(t.Context(), r.rdb, "upload", time.Hour)
+	require.NoError(t, err)
+	r.standing(p, 15*time.Second)
+	require.Equal(t, idempotency.Settled, r.ledgerState(p))
+}
