@@ -74,7 +74,7 @@ func (l *Ledger) Latch(ctx context.Context, a Attempt) (Latched, error) {
 		if found {
 			got.Repeated, got.Generation, got.CommittedAt = true, mine.Generation, repeatedAt(a.At, mine.SentAt)
 			got.Mark = Mark{Ledger: tx.head.Ledger, Seq: mine.Seq, Token: mine.AttemptID}
-			return errors.Join(l.repeated(a, mine), errUnchanged)
+			return unchanged(l.repeated(a, mine))
 		}
 		if err := check(ctx, tx, tx.head, a.Remembered); err != nil {
 			return err

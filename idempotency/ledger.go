@@ -82,6 +82,14 @@ type txn struct {
 // and no error.
 var errUnchanged = errors.New("nothing to change")
 
+// unchanged ends a transaction that changed nothing with err, nil included.
+func unchanged(err error) error {
+	if err != nil {
+		return err
+	}
+	return errUnchanged
+}
+
 // write runs one change of the ledger. It begins by updating the ledger's row:
 // SQLite's write lock and PostgreSQL's row lock alike then put all changes of
 // the ledger one after another, so run may read before it writes. run must not
@@ -114,10 +122,10 @@ func (l *Ledger) giveUp(doing string, tx *sql.Tx, cause error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		err = nil
 	}
-	if errors.Is(cause, errUnchanged) {
-		cause = nil
+	if !errors.Is(cause, errUnchanged) {
+		err = errors.Join(cause, err)
 	}
-	if err = errors.Join(cause, err); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil

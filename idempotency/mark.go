@@ -98,7 +98,7 @@ func (l *Ledger) Adopt(ctx context.Context, remembered Mark, act Act) (Mark, err
 		err := check(ctx, tx, tx.head, remembered)
 		var behind *BehindError
 		if !errors.As(err, &behind) {
-			return errors.Join(err, errUnchanged)
+			return unchanged(err)
 		}
 		seq, token := max(tx.head.Seq, remembered.Seq)+1, "adoption-"+rand.Text()
 		if err := tx.raise(ctx, seq, token); err != nil {

@@ -53,7 +53,7 @@ func (l *Ledger) Resolve(ctx context.Context, key string, as As, act Act) (Resol
 		}
 		got.Generation = st.Generation
 		if got.Already, err = resolvedSo(ctx, tx, st, as); err != nil || got.Already {
-			return errors.Join(err, errUnchanged)
+			return unchanged(err)
 		}
 		if err := l.mayResolve(st, as, act.At); err != nil {
 			return err
@@ -159,6 +159,9 @@ func (l *Ledger) Reopen(ctx context.Context, key string, from int64, act Act) (g
 		case st.State != Settled && st.State != Rejected:
 			return &NotResolvableError{State: st.State, As: AsRetry}
 		}
+		if err := l.mayReopen(ctx, tx, st, act.At); err != nil {
+			return err
+		}
 		generation++
 		if err := raiseGeneration(ctx, tx, key, st.Generation); err != nil {
 			return err
@@ -169,4 +172,19 @@ func (l *Ledger) Reopen(ctx context.Context, key string, from int64, act Act) (g
 		return 0, err
 	}
 	return generation, nil
+}
+
+// mayReopen asks for the wait of a retry when somebody else than the attempt
+// settled the send: only the attempt itself knows that its call is over.
+func (l *Ledger) mayReopen(ctx context.Context, q querier, st Standing, now time.Time) error {
+	until := st.Send.SentAt.Add(st.Send.Timeout + l.cfg.RetryWait)
+	if st.State != Settled || !now.Before(until) {
+		return nil
+	}
+	byOther, err := exists(ctx, q, `SELECT EXISTS (SELECT 1 FROM upload_audit
+		WHERE key = $1 AND generation = $2 AND what IN ('resolve as settled', 'verified'))`, st.key, st.Generation)
+	if err == nil && byOther {
+		err = &TooEarlyError{Until: until}
+	}
+	return err
 }

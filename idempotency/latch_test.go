@@ -1,0 +1,150 @@
+package idempotency_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/idempotency"
+)
+
+func TestFirstAttemptLatchesAndTheSecondIsTaken(t *testing.T) {
+	t.Parallel()
+	l := fresh(t)
+	require.NoError(t, look(t, l, "k1").MaySend(start), "a key that is not known may be sent")
+	got := latch(t, l, attempt(1, "a"))
+	require.Zero(t, got.Generation)
+	require.Equal(t, idempotency.Mark{Ledger: l.ID(), Seq: 1, Token: "a"}, got.Mark)
+	require.False(t, got.Repeated)
+
+	taken := refused[*idempotency.TakenError](t, l, attempt(1, "b"))
+	require.Equal(t, &idempotency.TakenError{
+		State: idempotency.Sent, AttemptID: "a", Since: start, Until: start.Add(timeout + margin),
+	}, taken)
+	st := look(t, l, "k1")
+	require.Equal(t, idempotency.Sent, st.State)
+	require.Equal(t, taken, st.MaySend(start), "Look and Latch agree")
+	require.Equal(t, start.Add(timeout+margin), st.Until)
+	require.Equal(t, int64(2), latch(t, l, attempt(2, "c")).Mark.Seq)
+}
+
+func TestLatchIsTakenInEveryStateButReleased(t *testing.T) {
+	t.Parallel()
+	l := fresh(t)
+	for n, s := range idempotency.States {
+		inState(t, l, int64(n), s)
+		a := attempt(int64(n), fmt.Sprintf("next%d", n))
+		switch s {
+		case idempotency.Free:
+			require.Zero(t, latch(t, l, a).Generation)
+		case idempotency.Released:
+			require.Equal(t, int64(1), latch(t, l, a).Generation, "a definite release opens the next generation")
+		default:
+			require.Equal(t, s, refused[*idempotency.TakenError](t, l, a).State)
+		}
+	}
+}
+
+func TestSameAttemptLatchedAgainGetsTheSameAnswer(t *testing.T) {
+	t.Parallel()
+	l := fresh(t)
+	first := latch(t, l, attempt(1, "a"))
+	again := attempt(1, "a")
+	again.At = start.Add(3 * time.Second)
+	got := latch(t, l, again)
+	require.True(t, got.Repeated)
+	require.Equal(t, first.Mark, got.Mark)
+	require.NoError(t, got.Fresh(start.Add(5*time.Second)))
+	require.Error(t, got.Fresh(start.Add(6*time.Second)), "the bound counts from the first latch")
+
+	other := attempt(2, "a")
+	_, err := l.Latch(context.Background(), other)
+	require.ErrorIs(t, err, idempotency.ErrInvalid, "an attempt id is of one upload")
+	conclude(t, l, "a", idempotency.ToReleased)
+	require.Equal(t, idempotency.Released, refused[*idempotency.TakenError](t, l, attempt(1, "a")).State,
+		"an attempt that was concluded never sends again")
+	require.Equal(t, int64(1), latch(t, l, attempt(1, "b")).Generation)
+}
+
+func TestKeyOfOtherWorkIsRefused(t *testing.T) {
+	t.Parallel()
+	l := fresh(t)
+	latch(t, l, attempt(1, "a"))
+	conclude(t, l, "a", idempotency.ToReleased)
+	for _, change := range []func(*idempotency.Attempt){
+		func(a *idempotency.Attempt) { a.SHA256 = "other" },
+		func(a *idempotency.Attempt) { a.AudioID = 9 },
+		func(a *idempotency.Attempt) { a.Source = "other" },
+		func(a *idempotency.Attempt) { a.Timeout = 0 },
+		func(a *idempotency.Attempt) { a.AttemptID = "" },
+		func(a *idempotency.Attempt) { a.AudioID = -1 },
+		func(a *idempotency.Attempt) { a.At = time.Time{} },
+		func(a *idempotency.Attempt) { a.Verify = "maybe" },
+	} {
+		a := attempt(1, "b")
+		change(&a)
+		_, err := l.Latch(context.Background(), a)
+		require.ErrorIs(t, err, idempotency.ErrInvalid)
+	}
+}
+
+func TestFirstByteIsBoundedByTheLargerOfBothClocks(t *testing.T) {
+	t.Parallel()
+	l := fresh(t)
+	got := latch(t, l, attempt(1, "a"))
+	require.NoError(t, got.Fresh(start))
+	require.NoError(t, got.Fresh(start.Add(5*time.Second)))
+	var stale *idempotency.StaleError
+	require.ErrorAs(t, got.Fresh(start.Add(5*time.Second+1)), &stale)
+	require.Equal(t, 5*time.Second, stale.Limit)
+	require.Error(t, got.Fresh(start.Add(-time.Millisecond)), "a clock that was set back proves nothing")
+
+	// With monotonic readings: time.Now carries one, Round(0) drops it.
+	a := attempt(2, "b")
+	a.At = time.Now()
+	got = latch(t, l, a)
+	require.NoError(t, got.Fresh(a.At.Add(time.Second)))
+	require.Error(t, got.Fresh(a.At.Add(6*time.Second)))
+	require.Error(t, got.Fresh(a.At.Round(0).Add(6*time.Second)), "the machine slept: only the wall clock went on")
+}
+
+func TestExpiryComesAfterTimeoutAndMargin(t *testing.T) {
+	t.Parallel()
+	l := fresh(t)
+	latch(t, l, attempt(1, "a"))
+	require.Equal(t, idempotency.Sent, expire(t, l, "k1", timeout+margin-time.Millisecond).State)
+	st := expire(t, l, "k1", timeout+margin)
+	require.Equal(t, idempotency.Uncertain, st.State)
+	require.Contains(t, st.Send.Reason, "crash: ")
+	require.Equal(t, st, expire(t, l, "k1", timeout+2*margin), "once")
+	require.Equal(t, idempotency.Uncertain, refused[*idempotency.TakenError](t, l, attempt(1, "b")).State)
+	require.Equal(t, idempotency.Free, expire(t, l, "nobody", 0).State)
+	for n, s := range []idempotency.State{idempotency.Settled, idempotency.Rejected, idempotency.Free} {
+		inState(t, l, int64(10+n), s)
+		require.Equal(t, s, expire(t, l, fmt.Sprintf("k%d", 10+n), time.Hour).State)
+	}
+}
+
+func TestOtherContentOnItsWayIntoTheSlotIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	l := fresh(t)
+	latch(t, l, attempt(1, "a"))
+	other := claimOf(1)
+	other.Key, other.SHA256, other.Replace, other.By = "kx", "shax", true, "mia"
+	require.NoError(t, claim(t, l, other).Refused)
+
+	x := attempt(1, "x")
+	x.Key, x.SHA256 = "kx", "shax"
+	busy := refused[*idempotency.SlotBusyError](t, l, x)
+	require.Equal(t, &idempotency.SlotBusyError{Source: "main", AudioID: 1, Key: "k1", Until: start.Add(timeout + margin)}, busy)
+	require.Equal(t, busy, look(t, l, "kx").MaySend(start))
+	require.NoError(t, look(t, l, "kx").MaySend(busy.Until))
+	conclude(t, l, "a", idempotency.ToReleased)
+	latch(t, l, x)
+	taken := refused[*idempotency.SlotTakenError](t, l, attempt(1, "b"))
+	require.Equal(t, "kx", taken.Owner)
+	require.Equal(t, taken, look(t, l, "k1").MaySend(start))
+}

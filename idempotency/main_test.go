@@ -1,0 +1,140 @@
+package idempotency_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"reprise/idempotency"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+func TestMain(m *testing.M) {
+	if child := os.Getenv(childEnv); child != "" {
+		os.Exit(runChild(child))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// start is the time the tests' rows begin at.
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const (
+	timeout   = 10 * time.Minute
+	margin    = 30 * time.Second
+	retryWait = time.Minute
+)
+
+func config(file string) store.Config {
+	cfg := store.DefaultConfig()
+	cfg.URL = "sqlite:" + file
+	return cfg
+}
+
+// open opens a ledger on a file of the store and closes it with the test.
+func open(t testing.TB, file string) (*idempotency.Ledger, *store.Store) {
+	t.Helper()
+	s, err := store.Open(context.Background(), config(file))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	l, err := idempotency.New(context.Background(), s.DB(), idempotency.DefaultConfig())
+	require.NoError(t, err)
+	return l, s
+}
+
+// fresh is a ledger on an empty file of its own.
+func fresh(t testing.TB) *idempotency.Ledger {
+	t.Helper()
+	l, _ := open(t, filepath.Join(t.TempDir(), "reprise.db"))
+	return l
+}
+
+// attempt is one for the key "k<n>" of slot n, made at start.
+func attempt(n int64, id string) idempotency.Attempt {
+	return idempotency.Attempt{
+		Key: fmt.Sprintf("k%d", n), AttemptID: id, Source: "main", AudioID: n, SHA256: fmt.Sprintf("sha%d", n),
+		Timeout: timeout, At: start,
+	}
+}
+
+func latch(t testing.TB, l *idempotency.Ledger, a idempotency.Attempt) idempotency.Latched {
+	t.Helper()
+	got, err := l.Latch(context.Background(), a)
+	require.NoError(t, err)
+	return got
+}
+
+func refused[E error](t testing.TB, l *idempotency.Ledger, a idempotency.Attempt) E {
+	t.Helper()
+	var want E
+	got, err := l.Latch(context.Background(), a)
+	require.ErrorAs(t, err, &want)
+	require.Zero(t, got)
+	return want
+}
+
+var outcomes = map[idempotency.Effect]tasks.Outcome{
+	idempotency.ToSettled: tasks.Uploaded, idempotency.ToReleased: tasks.Throttled,
+	idempotency.ToRejected: tasks.InvalidAudio, idempotency.ToUncertain: tasks.Ambiguous,
+}
+
+func conclude(t testing.TB, l *idempotency.Ledger, id string, e idempotency.Effect) idempotency.Concluded {
+	t.Helper()
+	got, err := l.Conclude(context.Background(), id, idempotency.Conclusion{
+		Effect: e, Outcome: outcomes[e], Reason: string(outcomes[e]), RequestID: "req-" + id, At: start.Add(time.Minute),
+	})
+	require.NoError(t, err)
+	return got
+}
+
+func look(t testing.TB, l *idempotency.Ledger, key string) idempotency.Standing {
+	t.Helper()
+	st, err := l.Look(context.Background(), key)
+	require.NoError(t, err)
+	return st
+}
+
+func expire(t testing.TB, l *idempotency.Ledger, key string, after time.Duration) idempotency.Standing {
+	t.Helper()
+	st, err := l.Expire(context.Background(), key, start.Add(after))
+	require.NoError(t, err)
+	return st
+}
+
+func act(after time.Duration) idempotency.Act {
+	return idempotency.Act{By: "mia", Why: "looked it up", At: start.Add(after)}
+}
+
+// inState brings key k<n> into a state by attempt "a<n>" in generation 0.
+func inState(t testing.TB, l *idempotency.Ledger, n int64, s idempotency.State) {
+	t.Helper()
+	if s == idempotency.Free {
+		claim(t, l, claimOf(n))
+		return
+	}
+	id := fmt.Sprintf("a%d", n)
+	latch(t, l, attempt(n, id))
+	if s != idempotency.Sent {
+		conclude(t, l, id, idempotency.Effect(s))
+	}
+}
+
+func claimOf(n int64) idempotency.Claim {
+	a := attempt(n, "")
+	return idempotency.Claim{Source: a.Source, AudioID: a.AudioID, Key: a.Key, SHA256: a.SHA256, At: start}
+}
+
+func claim(t testing.TB, l *idempotency.Ledger, c idempotency.Claim) idempotency.Claimed {
+	t.Helper()
+	got, err := l.Claim(context.Background(), c)
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	return got[0]
+}
