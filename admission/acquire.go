@@ -16,12 +16,16 @@ import (
 var ErrSettled = errors.New("attempt was settled already")
 
 // Acquire asks for one call, in about one round trip; it never waits for a
-// gate to open, at most Config.Lookahead for the start it was promised. The
-// error is a *Refusal, an *InFlight, a *MissingPeriods, ErrSettled, the end of
-// ctx, or wraps ErrUnavailable; with any error there is no permit.
+// gate to open, at most Config.Lookahead for the start it was promised. After
+// a refusal Wait tells when to ask again. The error is a *Refusal, an
+// *InFlight, a *MissingPeriods, ErrSettled, the end of ctx, or wraps
+// ErrUnavailable; with any error there is no permit.
 func (g *Gates) Acquire(ctx context.Context, r Request) (*Permit, error) {
 	if err := r.check(); err != nil {
 		return nil, fmt.Errorf("acquire: %w", err)
+	}
+	if refusal := g.waiters.stepBack(r); refusal != nil {
+		return nil, refusal
 	}
 	p, start, err := g.ask(ctx, r)
 	if errors.Is(err, errUnseeded) {
@@ -31,6 +35,10 @@ func (g *Gates) Acquire(ctx context.Context, r Request) (*Permit, error) {
 		if errors.Is(err, errUnseeded) {
 			err = fmt.Errorf("load limits: %w: %w", ErrUnavailable, err)
 		}
+	}
+	var refusal *Refusal
+	if !errors.As(err, &refusal) {
+		g.waiters.over(r.Key)
 	}
 	if err != nil {
 		return nil, err

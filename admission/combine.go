@@ -10,7 +10,6 @@ import (
 // The combiner gathers what many goroutines ask into one script call.
 const (
 	maxBatch   = 100                  // operations a call; keeps the script far below a millisecond per task
-	maxFlights = 2                    // calls under way at once
 	busyOps    = 400                  // operations a second from which it pays to wait for company
 	maxLinger  = 5 * time.Millisecond // how long to wait for it
 	fullEnough = 48                   // operations that end the wait
@@ -19,6 +18,7 @@ const (
 // op is one settle or acquire on its way.
 type op struct {
 	settle bool
+	path   string // of a settle
 	args   []any
 	done   chan answer  // buffered: the sender never waits
 	state  atomic.Int32 // waiting, delivered or abandoned
@@ -42,11 +42,11 @@ type answer struct {
 type combiner struct {
 	send func(ops []*op) // fills every op's answer
 
-	mu      sync.Mutex
-	queue   []*op
-	flights int
-	full    chan struct{} // a token wakes a lingering flight
-	idle    sync.WaitGroup
+	mu     sync.Mutex
+	queue  []*op
+	flying bool          // one call is under way at most: what is queued first is done first
+	full   chan struct{} // a token wakes a lingering flight
+	idle   sync.WaitGroup
 
 	windowStart time.Time
 	windowOps   int
@@ -77,9 +77,9 @@ func (c *combiner) push(o *op) {
 	c.mu.Lock()
 	c.queue = append(c.queue, o)
 	c.countLocked(time.Now())
-	start := c.flights < maxFlights && (c.flights == 0 || c.lastRate < busyOps)
+	start := !c.flying
 	if start {
-		c.flights++
+		c.flying = true
 		c.idle.Add(1)
 	}
 	wake := len(c.queue) >= fullEnough
@@ -113,7 +113,7 @@ func (c *combiner) fly() {
 		c.mu.Lock()
 		n := min(len(c.queue), maxBatch)
 		if n == 0 {
-			c.flights--
+			c.flying = false
 			c.mu.Unlock()
 			return
 		}

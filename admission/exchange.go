@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -49,10 +50,10 @@ func (g *Gates) exchange(ops []*op) {
 	for _, o := range ordered[settles:] {
 		args = append(args, o.args...)
 	}
-	reply, err := g.run(context.Background(), exchangeScript, args)
+	reply, err := g.runBounded(args)
 	if err != nil && time.Since(asked) < g.cfg.Timeout/2 {
 		asked = time.Now()
-		reply, err = g.run(context.Background(), exchangeScript, args)
+		reply, err = g.runBounded(args)
 	}
 	if err == nil && len(reply) != len(ordered)+1 {
 		err = unreadable()
@@ -63,9 +64,37 @@ func (g *Gates) exchange(ops []*op) {
 			a.entry = reply[i+1]
 		}
 		o.deliver(a)
+		if o.settle && err == nil {
+			g.waiters.ended(o.path)
+		}
 	}
 	if err == nil {
 		f := reader{list: reply[:1]}
 		g.revision.Store(f.int())
+	}
+}
+
+// runBounded is run that returns within Config.Timeout even if the client does
+// not look at contexts while it reads: one silent connection must not hold up
+// the operations that come after it.
+func (g *Gates) runBounded(args []any) ([]any, error) {
+	type result struct {
+		reply []any
+		err   error
+	}
+	done := make(chan result, 1)
+	g.combiner.idle.Add(1)
+	go func() {
+		defer g.combiner.idle.Done()
+		reply, err := g.run(context.Background(), exchangeScript, args)
+		done <- result{reply, err}
+	}()
+	timer := time.NewTimer(g.cfg.Timeout)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.reply, r.err
+	case <-timer.C:
+		return nil, fmt.Errorf("run admission script: %w: no answer within %s", ErrUnavailable, g.cfg.Timeout)
 	}
 }

@@ -17,6 +17,7 @@ type Gates struct {
 	cfg      Config
 	zone     *time.Location
 	combiner *combiner
+	waiters  *waitlist
 	revision atomic.Int64
 
 	mu      sync.Mutex
@@ -35,7 +36,7 @@ func New(rdb redis.UniversalClient, cfg Config) (*Gates, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure admission: load TimeZone: %w", err)
 	}
-	g := &Gates{rdb: rdb, cfg: cfg, zone: zone, permits: map[string]*Permit{}, late: map[string]lateOp{}}
+	g := &Gates{rdb: rdb, cfg: cfg, zone: zone, waiters: newWaitlist(), permits: map[string]*Permit{}, late: map[string]lateOp{}}
 	g.combiner = newCombiner(g.exchange)
 	return g, nil
 }

@@ -75,7 +75,7 @@ func (g *Gates) settling(p *Permit, s Settlement) *op {
 		string(s.Outcome), channel, s.Halt, flag(s.Probeable), s.Shut.Milliseconds(), flag(s.Counted), flag(s.PossiblyBilled), s.UnitsUsed,
 		s.Latency.Milliseconds(), s.Backoff.Milliseconds(), flag(s.ClearRecord),
 	}
-	return &op{settle: true, args: args, orphan: func(a answer) {
+	return &op{settle: true, path: string(p.Path), args: args, orphan: func(a answer) {
 		if a.err != nil {
 			g.keepLate(p.AttemptID, args)
 		}

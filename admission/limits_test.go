@@ -1,0 +1,162 @@
+package admission
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/tasks"
+)
+
+func limit(scope, name, value string) []Limit {
+	return []Limit{{Scope: scope, Name: name, Value: value}}
+}
+
+func TestLimitsChangeForEveryWorkerWithoutARestart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{Concurrency: 1}))
+	other := benchOn(t, b.rdb, oneSource(Limits{Concurrency: 9})) // another version of the configuration
+	b.acquire(request(keyOf(1)))
+	require.Equal(t, GateConcurrency, other.refused(request(keyOf(2))).Gate, "configuration only seeds")
+	first := other.RevisionSeen()
+	require.Positive(t, first)
+
+	rev, err := b.SetLimits(t.Context(), limit("main:recognize", "concurrency", "2"), "ops lead")
+	require.NoError(t, err)
+	require.Equal(t, first+1, rev.Number)
+	other.acquire(request(keyOf(2)))
+	require.Equal(t, rev.Number, other.RevisionSeen(), "every reply carries it")
+	require.Equal(t, GateConcurrency, b.refused(request(keyOf(3))).Gate)
+
+	_, err = other.SeedLimits(t.Context())
+	require.NoError(t, err)
+	inForce, rev, err := other.LimitsInForce(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "ops_lead", rev.By)
+	require.Equal(t, first+1, rev.Number, "a seed that changes nothing is no revision")
+	require.Contains(t, inForce, Limit{Scope: "main:recognize", Name: "concurrency", Value: "2"})
+	drift, err := other.Drift(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []Limit{{Scope: "main:recognize", Name: "concurrency", Value: "9"}}, drift)
+}
+
+func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	for _, l := range []Limit{
+		{Scope: "main:recognize", Name: "speed", Value: "1"},
+		{Scope: "other:recognize", Name: "concurrency", Value: "1"},
+		{Scope: "g", Name: "concurrency", Value: "-1"},
+		{Scope: "group/x", Name: "share", Value: "1001"},
+		{Scope: "group/x", Name: "source", Value: "nobody"},
+		{Scope: "group/x y", Name: "share", Value: "1"},
+	} {
+		_, err := b.SetLimits(t.Context(), []Limit{l}, "ops")
+		require.Error(t, err, l)
+	}
+	_, err := b.SetLimits(t.Context(), limit("g", "concurrency", "1"), " ")
+	require.ErrorContains(t, err, "who")
+}
+
+func TestLimitsAreLoadedAgainWhenRedisLostThem(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{Concurrency: 1}))
+	b.acquire(request(keyOf(1)))
+	require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
+	b.acquire(request(keyOf(2)))
+	require.Equal(t, GateConcurrency, b.refused(request(keyOf(3))).Gate)
+}
+
+func backfill(name string) Request {
+	r := request(name)
+	r.Group = "backfill"
+	return r
+}
+
+func TestAGroupsCeilingLeavesTheRestToLiveWork(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) {
+		oneSource(Limits{Concurrency: 10})(c)
+		c.AIMD.Off = true
+		c.Groups = map[string]Group{"backfill": {Share: 0.7}}
+	})
+	for i := range 7 {
+		b.acquire(backfill(keyOf(i)))
+	}
+	require.Equal(t, GateGroupConcurrency, b.refused(backfill(keyOf(7))).Gate)
+	for i := range 3 {
+		b.acquire(request(keyOf(10 + i)))
+	}
+	require.Equal(t, GateConcurrency, b.refused(request(keyOf(20))).Gate)
+}
+
+func TestAGroupsCeilingHoldsForTheRate(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) {
+		oneSource(Limits{RequestsPerMinute: 60})(c)
+		c.Groups = map[string]Group{"backfill": {Share: 0.5}}
+	})
+	b.settle(b.acquire(backfill(keyOf(1))), done)
+	b.set(mainRecognize, "tat", 0)
+	ref := b.refused(backfill(keyOf(2)))
+	require.Equal(t, GateGroupRequests, ref.Gate)
+	require.InDelta(t, 2, ref.RetryAfter.Seconds(), 0.2)
+	b.settle(b.acquire(request(keyOf(3))), done)
+}
+
+func TestAGroupHasItsOwnBudgetAndSource(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) {
+		twoSources(HealthAware)(c)
+		c.Groups = map[string]Group{"backfill": {UnitsPerDay: 3, Source: "b"}}
+	})
+	_, err := b.Acquire(t.Context(), backfill(keyOf(0)))
+	var m *MissingPeriods
+	require.ErrorAs(t, err, &m)
+	require.Equal(t, "backfill", m.Periods[0].Group)
+	b.seedAll(err, 1)
+	for i := range 2 {
+		p := b.acquire(backfill(keyOf(i)))
+		require.Equal(t, "b", p.Source)
+		b.settle(p, done)
+	}
+	require.Equal(t, GateGroupUnitsDay, b.refused(backfill(keyOf(3))).Gate)
+	b.acquire(request(keyOf(4)))
+}
+
+func TestANewGroupCanBeSetLive(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{Concurrency: 10}))
+	_, err := b.SetLimits(t.Context(), limit(ScopeOfGroup("backfill"), "share", "100"), "ops")
+	require.NoError(t, err)
+	b.acquire(backfill(keyOf(1)))
+	require.Equal(t, GateGroupConcurrency, b.refused(backfill(keyOf(2))).Gate)
+}
+
+func TestConfigurationNamesEveryWrongField(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, DefaultConfig().Validate())
+	c := DefaultConfig()
+	c.Paths = map[tasks.Path]Limits{tasks.Recognize: {Concurrency: 30, RequestBurst: 5, UnitsPerDay: 10, UnitsPerMonth: 5}}
+	c.Global.Concurrency = 20
+	c.Groups = map[string]Group{"x": {Share: 1.5, Source: "nobody"}}
+	c.AIMD.Start = 0
+	c.Breaker.CooldownMax = 1
+	c.RenewEvery = c.PermitTTL
+	c.TimeZone = "Mars/Olympus"
+	c.MonthAnchor = 31
+	c.Prefix = "plain:"
+	err := c.Validate()
+	for _, both := range [][]string{
+		{"Paths[recognize].Concurrency 30", "Global.Concurrency 20"},
+		{"RequestBurst", "RequestsPerMinute"},
+		{"UnitsPerDay 10", "UnitsPerMonth 5"},
+		{"Groups[x].Share"}, {"Groups[x].Source", "Sources"},
+		{"AIMD.Start 0", "AIMD.Floor 1"}, {"Breaker.CooldownMax", "Breaker.Cooldown 5s"},
+		{"RenewEvery", "PermitTTL 12s"}, {"TimeZone"}, {"MonthAnchor 31"}, {"Prefix"},
+	} {
+		for _, field := range both {
+			require.ErrorContains(t, err, field)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/redistest"
+	"reprise/tasks"
+)
+
+// behindProxy is gates whose every byte to Redis passes a proxy.
+func behindProxy(t *testing.T, change func(*Config)) (*bench, *redistest.Proxy) {
+	t.Helper()
+	direct := redistest.DB(t)
+	proxy := redistest.NewProxy(t, direct.Options().Addr)
+	rdb := redis.NewClient(&redis.Options{
+		Addr: proxy.Addr(), DB: direct.Options().DB, MaxRetries: 1, ReadTimeout: 200 * time.Millisecond, DialTimeout: 200 * time.Millisecond,
+	})
+	t.Cleanup(func() { _ = rdb.Close() })
+	cfg := DefaultConfig()
+	cfg.Timeout = time.Second
+	if change != nil {
+		change(&cfg)
+	}
+	g, err := New(rdb, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = g.Close() })
+	return &bench{Gates: g, t: t, rdb: direct}, proxy
+}
+
+func TestALostReplyIsAskedForAgainAndChargesOnce(t *testing.T) {
+	t.Parallel()
+	b, proxy := behindProxy(t, oneSource(Limits{UnitsPerDay: 10}))
+	_, err := b.Acquire(t.Context(), request(keyOf(0)))
+	b.seedAll(err, 0)
+	for i := range 3 {
+		lost := proxy.LoseReply(redistest.Containing("evalsha"))
+		p := b.acquire(request(keyOf(i)))
+		<-lost
+		lost = proxy.LoseReply(redistest.Containing("evalsha"))
+		b.settle(p, done)
+		<-lost
+		require.EqualValues(t, i+1, b.num("b:"+p.budgets, "spent"))
+		require.EqualValues(t, 0, b.num("b:"+p.budgets, "reserved"))
+		require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+	}
+}
+
+func TestRedisCutFailsClosedAndEverythingGoesOnAfterwards(t *testing.T) {
+	t.Parallel()
+	b, proxy := behindProxy(t, oneSource(Limits{Concurrency: 2}))
+	p := b.acquire(request(keyOf(1)))
+	proxy.Cut()
+	_, err := b.Acquire(t.Context(), request(keyOf(2)))
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorIs(t, b.Settle(t.Context(), p, done), ErrUnavailable)
+	proxy.Restore()
+	require.Eventually(t, func() bool {
+		b.repeatLate()
+		return b.num(mainRecognize, "inflight") == 0
+	}, 10*time.Second, 10*time.Millisecond, "the settle is repeated by itself")
+	require.Zero(t, b.num("j:"+keyOf(2), "pb"), "no attempt was counted")
+	b.settle(b.acquire(request(keyOf(2))), done)
+}
+
+func TestAGrantWhoseAnswerNeverCameIsGivenBack(t *testing.T) {
+	t.Parallel()
+	b, proxy := behindProxy(t, oneSource(Limits{Concurrency: 1, UnitsPerDay: 10}))
+	_, err := b.Acquire(t.Context(), request(keyOf(0)))
+	b.seedAll(err, 0)
+	proxy.Blackhole() // Redis does the work, nobody hears of it
+	r := request(keyOf(1))
+	_, err = b.Acquire(t.Context(), r)
+	require.ErrorIs(t, err, ErrUnavailable)
+	proxy.Restore()
+	require.Eventually(t, func() bool {
+		b.repeatLate()
+		return b.num(mainRecognize, "inflight") == 0 && b.field("j:"+r.Key, "t") == r.AttemptID
+	}, 10*time.Second, 10*time.Millisecond)
+	require.Zero(t, b.num("j:"+r.Key, "pb"))
+	p := b.acquire(request(r.Key))
+	require.Nil(t, p.Lost)
+	require.EqualValues(t, 1, b.num("b:"+p.budgets, "reserved"))
+	require.EqualValues(t, 0, b.num("b:"+p.budgets, "spent"))
+}
+
+func TestAPermitThatCannotBeRenewedStopsBeingValid(t *testing.T) {
+	t.Parallel()
+	b, proxy := behindProxy(t, func(c *Config) { c.PermitTTL, c.RenewEvery = 4*time.Second, 200*time.Millisecond })
+	p := b.acquire(request(keyOf(1)))
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = b.Run(ctx) })
+	defer wg.Wait()
+	defer cancel()
+	proxy.Cut()
+	require.Eventually(t, func() bool { return p.Valid() != nil }, 10*time.Second, 20*time.Millisecond)
+	proxy.Restore()
+	// Nobody took its place: once confirmed it holds again.
+	require.Eventually(t, func() bool { return p.Valid() == nil || p.lost.Load() }, 10*time.Second, 20*time.Millisecond)
+}
+
+func TestOneWorkersOperationsShareRoundTrips(t *testing.T) {
+	t.Parallel()
+	server := redistest.NewServer(t)
+	b := benchOn(t, server.Client(), func(c *Config) { c.AIMD.Off = true })
+	b.settle(b.acquire(request("recognize_first")), done)
+	require.NoError(t, b.rdb.ConfigResetStat(t.Context()).Err())
+	const workers, each = 64, 30
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			for k := range each {
+				p, err := b.Acquire(t.Context(), request(fmt.Sprintf("recognize_%d_%d", i, k)))
+				if err != nil {
+					t.Errorf("acquire: %s", err)
+					return
+				}
+				b.SettleLater(p, Settlement{Outcome: tasks.Match, Channel: ChannelSuccess, ClearRecord: true})
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, b.Close())
+	stats, err := b.rdb.Info(t.Context(), "commandstats").Result()
+	require.NoError(t, err)
+	var calls int
+	for line := range strings.Lines(stats) {
+		if n, _ := fmt.Sscanf(line, "cmdstat_evalsha:calls=%d", &calls); n == 1 {
+			break
+		}
+	}
+	require.Positive(t, calls)
+	require.Less(t, calls, workers*each/2, "%d tasks", workers*each)
+}
