@@ -1,0 +1,63 @@
+package admission
+
+import (
+	"context"
+	"time"
+
+	"reprise/tasks"
+)
+
+var askScript = script("prelude", "header", "calendar", "budget", "record", "rate", "adapt", "shutter", "choose", "acquire", "ask")
+
+// Opening is what the gates of one source would say to a call right now.
+type Opening struct {
+	Source string
+	Gate   Gate          // that refuses; empty = the call would go
+	Wait   time.Duration // until it may open; 0 when it is open
+	Shut   bool          // the source is shut until then, not merely busy
+	Probe  bool          // the call would be the probe of a shut source
+}
+
+// Ask tells, per source that may serve the path and group, whether a call would
+// be let go now. It takes nothing and promises nothing.
+func (g *Gates) Ask(ctx context.Context, path tasks.Path, group string) ([]Opening, error) {
+	args := append(g.header(time.Now()), string(path), group, "")
+	reply, err := g.run(ctx, askScript, args)
+	if err != nil {
+		return nil, err
+	}
+	f := reader{list: reply}
+	if f.int() == 4 {
+		if _, err := g.SeedLimits(ctx); err != nil {
+			return nil, err
+		}
+		return g.Ask(ctx, path, group)
+	}
+	list := reader{list: asList(f.next())}
+	var out []Opening
+	for len(list.list) > 0 {
+		one := reader{list: asList(list.next())}
+		out = append(out, Opening{Source: one.text(), Gate: Gate(one.text()), Wait: one.millis(), Shut: one.bool(), Probe: one.bool()})
+		if one.bad {
+			return nil, unreadable()
+		}
+	}
+	if f.bad || list.bad {
+		return nil, unreadable()
+	}
+	return out, nil
+}
+
+// ShutUntil reports whether every opening is shut, which gate keeps the one
+// that opens first, and when that is.
+func ShutUntil(openings []Opening) (gate Gate, wait time.Duration, shut bool) {
+	for i, o := range openings {
+		if !o.Shut {
+			return "", 0, false
+		}
+		if i == 0 || o.Wait < wait {
+			gate, wait = o.Gate, o.Wait
+		}
+	}
+	return gate, wait, true
+}
