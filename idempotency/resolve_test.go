@@ -20,8 +20,11 @@ func TestOnlyDoubtIsResolved(t *testing.T) {
 		n := int64(i)
 		inState(t, l, n, s)
 		for _, as := range both {
-			_, err := l.Resolve(ctx, attempt(n, "").Key, as, act(time.Minute))
+			got, err := l.Resolve(ctx, attempt(n, "").Key, as, act(time.Minute))
 			switch {
+			case s == idempotency.Settled && as == idempotency.AsSettled:
+				require.NoError(t, err)
+				require.True(t, got.Already)
 			case s == idempotency.Sent:
 				var early *idempotency.TooEarlyError
 				require.ErrorAs(t, err, &early)

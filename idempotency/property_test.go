@@ -1,0 +1,303 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"reprise/idempotency"
+	"reprise/tasks"
+)
+
+// call is one worker's attempt at some step of its way: made, latched, past
+// Fresh (from here it may freeze and still send), sent, ended.
+type call struct {
+	attempt idempotency.Attempt
+	step    string
+	right   idempotency.Latched
+	report  idempotency.Effect // what it has reported, "" for nothing
+}
+
+// model is what the promise says about one key, beside the real ledger.
+type model struct {
+	claim      idempotency.Claim
+	generation int64
+	state      idempotency.State
+	sentAt     time.Time
+	sends      map[int64]int // bytes that left, by generation
+	// unreleased counts automatic sends since the last raise by a person that
+	// their attempts have not reported as released.
+	unreleased map[string]bool
+}
+
+// world drives many workers, people and a clock over one ledger.
+type world struct {
+	l     *idempotency.Ledger
+	now   time.Time
+	keys  []*model
+	calls []*call
+	n     int
+	run   string
+}
+
+const (
+	made, latched, passed, sent, ended = "made", "latched", "passed", "sent", "ended"
+)
+
+func (w *world) key(t *rapid.T) *model { return rapid.SampledFrom(w.keys).Draw(t, "key") }
+
+// pick draws a call that stands at one of the steps, or skips the action.
+func (w *world) pick(t *rapid.T, steps ...string) *call {
+	var fit []*call
+	for _, c := range w.calls {
+		for _, s := range steps {
+			if c.step == s {
+				fit = append(fit, c)
+			}
+		}
+	}
+	if len(fit) == 0 {
+		t.Skip("no call at this step")
+	}
+	return rapid.SampledFrom(fit).Draw(t, "call")
+}
+
+func (w *world) model(key string) *model {
+	for _, m := range w.keys {
+		if m.claim.Key == key {
+			return m
+		}
+	}
+	return nil
+}
+
+func (w *world) act() idempotency.Act { return idempotency.Act{By: "mia", Why: "test", At: w.now} }
+
+func (w *world) make(t *rapid.T) {
+	m := w.key(t)
+	w.n++
+	a := attemptFor(m.claim, fmt.Sprintf("%s-%d", w.run, w.n))
+	a.Source, a.At = m.claim.Source, w.now
+	w.calls = append(w.calls, &call{attempt: a, step: made})
+}
+
+// latch may come long after the attempt read its clock.
+func (w *world) latch(t *rapid.T) {
+	c := w.pick(t, made)
+	m := w.model(c.attempt.Key)
+	got, err := w.l.Latch(context.Background(), c.attempt)
+	if err != nil {
+		c.step = ended
+		return
+	}
+	require.Equal(t, idempotency.Free, m.state, "a latch where nothing was free")
+	require.Equal(t, m.generation, got.Generation)
+	c.step, c.right = latched, got
+	m.state, m.sentAt = idempotency.Sent, c.attempt.At
+}
+
+func (w *world) firstByteAllowed(t *rapid.T) {
+	c := w.pick(t, latched)
+	if c.right.Fresh(w.now) == nil {
+		c.step = passed
+	}
+}
+
+// send lets bytes leave: the moment that is paid.
+func (w *world) send(t *rapid.T) {
+	c := w.pick(t, passed)
+	m := w.model(c.attempt.Key)
+	c.step = sent
+	m.sends[c.right.Generation]++
+	require.Equal(t, 1, m.sends[c.right.Generation], "two sends of generation %d", c.right.Generation)
+	if c.right.Generation != m.generation {
+		return // a freeze longer than a person's wait: the documented residual
+	}
+	require.Empty(t, m.unreleased, "an automatic send after one that was not released")
+	m.unreleased[c.attempt.AttemptID] = true
+}
+
+// report is truthful: only what never sent, or was refused before work, releases.
+func (w *world) report(t *rapid.T) {
+	c := w.pick(t, latched, sent, ended)
+	effect := c.report
+	if effect == "" {
+		effect = rapid.SampledFrom(idempotency.Effects).Draw(t, "effect")
+		if c.step != sent {
+			effect = idempotency.ToReleased
+		}
+	}
+	got, err := w.l.Conclude(context.Background(), c.attempt.AttemptID, idempotency.Conclusion{
+		Effect: effect, Outcome: outcomes[effect], At: w.now,
+	})
+	require.NoError(t, err)
+	c.step, c.report = ended, effect
+	m := w.model(c.attempt.Key)
+	if !got.Known || c.right.Generation != m.generation {
+		return
+	}
+	was := m.state
+	m.state = got.State
+	if got.State == idempotency.Released {
+		require.Equal(t, idempotency.Sent, was, "only what is on its way is released")
+		delete(m.unreleased, c.attempt.AttemptID)
+		m.generation, m.state = m.generation+1, idempotency.Free
+	}
+}
+
+// crash ends a worker without a word, at any step.
+func (w *world) crash(t *rapid.T) {
+	c := w.pick(t, made, latched, passed, sent)
+	c.step, c.report = "crashed", ""
+}
+
+func (w *world) expire(t *rapid.T) {
+	m := w.key(t)
+	st, err := w.l.Expire(context.Background(), m.claim.Key, w.now)
+	require.NoError(t, err)
+	if m.state == idempotency.Sent && !w.now.Before(m.sentAt.Add(timeout+margin)) {
+		m.state = idempotency.Uncertain
+	}
+	require.Equal(t, m.state, st.State)
+}
+
+func (w *world) resolve(t *rapid.T) {
+	m := w.key(t)
+	as := rapid.SampledFrom(both).Draw(t, "as")
+	got, err := w.l.Resolve(context.Background(), m.claim.Key, as, w.act())
+	if err != nil || got.Already {
+		return
+	}
+	require.Contains(t, []idempotency.State{idempotency.Sent, idempotency.Uncertain}, m.state)
+	require.False(t, w.now.Before(m.sentAt.Add(timeout)) && as == idempotency.AsRetry)
+	if m.state = idempotency.Settled; as == idempotency.AsRetry {
+		m.raisedByPerson()
+	}
+}
+
+func (m *model) raisedByPerson() {
+	m.generation, m.state = m.generation+1, idempotency.Free
+	clear(m.unreleased)
+}
+
+func (w *world) reopen(t *rapid.T) {
+	m := w.key(t)
+	got, err := w.l.Reopen(context.Background(), m.claim.Key, m.generation, w.act())
+	if err == nil && got > m.generation {
+		m.raisedByPerson()
+	}
+}
+
+func (w *world) claim(t *rapid.T) {
+	m := w.key(t)
+	c := m.claim
+	c.Replace, c.By, c.At = rapid.Bool().Draw(t, "replace"), "mia", w.now
+	got, err := w.l.Claim(context.Background(), c)
+	require.NoError(t, err)
+	if got[0].Reopened {
+		m.raisedByPerson()
+	}
+}
+
+func (w *world) pass(t *rapid.T) {
+	steps := []time.Duration{time.Second, 4 * time.Second, 6 * time.Second, timeout, timeout + margin, timeout + retryWait}
+	w.now = w.now.Add(rapid.SampledFrom(steps).Draw(t, "step"))
+}
+
+// check compares every key with its model after every action.
+func (w *world) check(t *rapid.T) {
+	for _, m := range w.keys {
+		st, err := w.l.Look(context.Background(), m.claim.Key)
+		require.NoError(t, err)
+		require.Equal(t, m.generation, st.Generation, "nobody else raises the generation")
+		require.Equal(t, m.state, st.State)
+	}
+}
+
+func TestNoScheduleYieldsTwoAutomaticSends(t *testing.T) {
+	t.Parallel()
+	l, _ := open(t, filepath.Join(t.TempDir(), "reprise.db"))
+	runs := 0
+	rapid.Check(t, func(t *rapid.T) {
+		runs++
+		w := &world{l: l, now: start, run: fmt.Sprint("run", runs)}
+		for i, slot := range []int64{1, 2, 2} { // two contents fight for one slot
+			c := other(slot, fmt.Sprintf("%s-key%d", w.run, i), false)
+			c.Source = w.run
+			w.keys = append(w.keys, &model{claim: c, state: idempotency.Free, sends: map[int64]int{}, unreleased: map[string]bool{}})
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"make": w.make, "latch": w.latch, "first byte": w.firstByteAllowed, "send": w.send, "report": w.report,
+			"crash": w.crash, "expire": w.expire, "resolve": w.resolve, "reopen": w.reopen, "claim": w.claim,
+			"pass": w.pass, "": w.check,
+		})
+	})
+}
+
+// The same with real concurrency: workers, latecomers and an expirer on one key,
+// through two pools. Sends ≤ 1 + releases + retries, one for each generation.
+func TestConcurrentWorkersSendOncePerGeneration(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "reprise.db")
+	one, _ := open(t, file)
+	two, _ := open(t, file)
+	var mu sync.Mutex
+	sends := map[int64]int{}
+	released := 0
+	var wg sync.WaitGroup
+	for i := range 8 {
+		l := one
+		if i%2 == 0 {
+			l = two
+		}
+		random := rand.New(rand.NewPCG(7, uint64(i)))
+		wg.Go(func() {
+			for n := range 15 {
+				a := attempt(1, fmt.Sprintf("%d-%d", i, n))
+				got, err := l.Latch(context.Background(), a)
+				var taken *idempotency.TakenError
+				if errors.As(err, &taken) {
+					if _, err := l.Expire(context.Background(), "k1", start.Add(time.Second)); err != nil {
+						t.Error(err)
+					}
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				effect := idempotency.ToReleased
+				mu.Lock()
+				sends[got.Generation]++
+				if random.IntN(40) == 0 {
+					effect = idempotency.ToUncertain
+				} else {
+					released++
+				}
+				mu.Unlock()
+				for range 2 { // every report is made twice
+					_, err = l.Conclude(context.Background(), a.AttemptID, idempotency.Conclusion{Effect: effect, Outcome: tasks.Throttled, At: start})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	total := 0
+	for generation, n := range sends {
+		require.Equal(t, 1, n, "generation %d", generation)
+		total += n
+	}
+	require.LessOrEqual(t, total, released+1)
+	require.Equal(t, int64(released), look(t, one, "k1").Generation)
+}
