@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/pprof"
 	"time"
 
@@ -33,7 +34,7 @@ func benchOverhead(ctx context.Context, args []string, out io.Writer) (err error
 	flags.IntVar(&set.rounds, "rounds", 5, "rounds of each kind, in turn; the median counts")
 	flags.IntVar(&set.slots, "slots", 64, "tasks worked on at once")
 	flags.DurationVar(&set.check, "check", 20*time.Millisecond, "asynq's TaskCheckInterval")
-	flags.StringVar(&set.profile, "profile", "", "write a CPU profile of the governed rounds to this file")
+	flags.StringVar(&set.profile, "profile", "", "write a CPU profile of the last governed round to this file")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -65,22 +66,19 @@ func overheadRounds(ctx context.Context, set overheadSettings, server *benchRedi
 		if err != nil {
 			return err
 		}
-		stop, err := startProfile(set.profile, n)
+		governed, err := overheadRound(ctx, set, server, payloads, governedWorker)
 		if err != nil {
 			return err
 		}
-		governed, err := overheadRound(ctx, set, server, payloads, governedWorker)
-		if err := errors.Join(err, stop()); err != nil {
-			return err
-		}
-		bares, governeds, ratios = append(bares, bare), append(governeds, governed), append(ratios, governed/bare)
-		rows = append(rows, storeRow(fmt.Sprint(n+1), governed, bare, governed/bare))
+		bares, governeds, ratios = append(bares, bare.perS), append(governeds, governed.perS), append(ratios, governed.perS/bare.perS)
+		rows = append(rows, overheadRow(n, governed, bare))
 	}
 	// The ratio is the median of the rounds' ratios: the two halves of a round
 	// met the same load on the machine.
 	bare, governed, ratio := median(bares), median(governeds), median(ratios)
 	rows = append(rows, storeRow("median", governed, bare, ratio))
-	if err := printTable(out, []string{"round", "governed/s", "bare asynq/s", "ratio"}, rows); err != nil {
+	header := []string{"round", "governed/s", "bare asynq/s", "ratio", "µs of CPU a task: governed", "its redis", "bare", "its redis"}
+	if err := printTable(out, header, rows); err != nil {
 		return err
 	}
 	return printFigures(out, struct {
@@ -90,26 +88,43 @@ func overheadRounds(ctx context.Context, set overheadSettings, server *benchRedi
 	}{ratio, bare, governed})
 }
 
+func overheadRow(n int, governed, bare pace) []string {
+	row := storeRow(fmt.Sprint(n+1), governed.perS, bare.perS, governed.perS/bare.perS)
+	for _, us := range []float64{governed.ownUS, governed.redisUS, bare.ownUS, bare.redisUS} {
+		row = append(row, fmt.Sprintf("%.0f", us))
+	}
+	return row
+}
+
+// pace is how fast a round went and what it cost. The costs are of the whole
+// round, start and end included; unlike the rate they hardly depend on what
+// else the machine does.
+type pace struct{ perS, ownUS, redisUS float64 }
+
 // overheadRound enqueues all tasks, then lets a contestant work them off. It
 // measures from the end of the warm-up to the last task.
 func overheadRound(ctx context.Context, set overheadSettings, server *benchRedis, payloads []tasks.Payload,
-	contestant func(context.Context, overheadSettings, *benchRedis, *finishLine) (func() error, error)) (float64, error) {
+	contestant func(context.Context, overheadSettings, *benchRedis, *finishLine) (func() error, error)) (pace, error) {
 	if err := server.empty(ctx); err != nil {
-		return 0, err
+		return pace{}, err
 	}
 	if err := server.enqueue(ctx, overheadGroup, payloads); err != nil {
-		return 0, err
+		return pace{}, err
 	}
+	runtime.GC()
+	own, theirs := ownCPU(), server.cpu(ctx)
 	line := newFinishLine(set.warm, set.tasks)
 	stop, err := contestant(ctx, set, server, line)
 	if err != nil {
-		return 0, err
+		return pace{}, err
 	}
 	err = line.wait(ctx, 2*time.Minute)
+	own, theirs = ownCPU()-own, server.cpu(ctx)-theirs
 	if err := errors.Join(err, stop()); err != nil {
-		return 0, err
+		return pace{}, err
 	}
-	return line.rate(), nil
+	each := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(set.tasks) }
+	return pace{perS: line.rate(), ownUS: each(own), redisUS: each(theirs)}, nil
 }
 
 // urlPayloads are tasks of distinct URLs: nothing has to be on disk.
@@ -125,9 +140,9 @@ func urlPayloads(n int) ([]tasks.Payload, error) {
 	return out, nil
 }
 
-// startProfile profiles one governed round, the last overwriting the others.
-func startProfile(path string, round int) (stop func() error, err error) {
-	if path == "" || round > 0 {
+// startProfile profiles until stop is called; without a path it does nothing.
+func startProfile(path string) (stop func() error, err error) {
+	if path == "" {
 		return func() error { return nil }, nil
 	}
 	f, err := os.Create(path)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -103,8 +104,16 @@ func governedWorker(ctx context.Context, set overheadSettings, server *benchRedi
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
+	profiled, err := startProfile(set.profile)
+	if err != nil {
+		cancel()
+		return nil, errors.Join(err, w.Close())
+	}
 	go func() { ended <- w.Run(running) }()
 	return func() error {
+		if err := profiled(); err != nil {
+			return err
+		}
 		cancel()
 		if err := <-ended; err != nil {
 			return fmt.Errorf("run the worker: %w", err)
