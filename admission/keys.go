@@ -3,3 +3,70 @@ package admission
 // DefaultPrefix is in front of every key. The braces put all keys into one
 // Redis Cluster slot, because every decision reads several of them at once.
 const DefaultPrefix = "reprise:{adm}:"
+
+// Every key, after the prefix. Numbers are integers; times are milliseconds of
+// Redis's clock unless it says µs. Nothing else writes them.
+//
+//	key                     type  lives          written by
+//	s:<source>:<path>       hash  for ever       exchange, renew, limits, gate
+//	g                       hash  for ever       exchange, renew, limits
+//	grp:<group>             hash  for ever       exchange, renew, limits
+//	p                       zset  while permits  exchange, renew
+//	j:<task key>            hash  14 days after  exchange, renew
+//	                              the last write,
+//	                              10 min once the
+//	                              task is finished
+//	b:<scope>:<period>      hash  40 days after  seed creates, exchange and
+//	                              its end        renew change
+//	limits                  hash  for ever       limits
+//	limits:log              list  200 entries    limits
+//	pause:<queue>           hash  for ever       pause
+//
+// s:<source>:<path>, the state of a source+path:
+//
+//	rev                          revision of the limits copied here; absent = not loaded, nothing is admitted
+//	lc lr lrb lu lub ld lm       limits: concurrency, requests/min and burst, units/min and burst, units/day, units/month
+//	inflight                     permits held; recounted from p every 30 s
+//	tat utat                     GCRA of requests and units, µs; with _idle when it last stood idle, _wait the last place given to a waiter
+//	inflight_wait                last place given to a waiter for a permit, µs
+//	lim ss wmax full             AIMD: permits ×1000, slow start, permits at the last cut, when the limit was last reached
+//	rl rss rmax rg               learned requests/min ×1000, still a coarse guess, rate at the last cut, when it last grew
+//	cut tq                       last cut; share of throttles ×1000
+//	rw rn rq rp                  successes: start and count of the window, rate ×1000 and its recent best
+//	h lat ok                     success average ×1000, latency average ms, last success
+//	thr                          throttled until
+//	brk brk_until brk_n          breaker open, until a probe, how often in a row
+//	halt halt_by halt_at halt_fp halt_probe   reason, who, since, token, when a probe may go (0: a person)
+//	bad_fp                       fingerprint of a token AudD refused
+//	resumed_by                   who resumed last
+//	probe epoch                  key of the probe; rises with every opening and shutting
+//	fails auth nf                in a row: failures, authentication failures, 404s
+//
+// g, everything together: rev, scopes (names of all s: and grp: hashes), the
+// limits, inflight, tat, utat as above, rr (turn of round_robin), recount (when
+// p was last counted), and the tuning: aimd aimd_start aimd_floor aimd_max,
+// brk_fails brk_window brk_cool brk_cool_max brk_auth brk_404, halt_hour
+// halt_blocked.
+//
+// grp:<group>: rev, share (per mille), pin (source), ld, lm,
+// in:<source>:<path> (permits held), tat:<source>:<path> (its share of the rate).
+//
+// p: member = task key, score = when the permit ends.
+//
+// j:<task key>, the record of a task and its unsettled attempt:
+//
+//	gen counted pb streak same thr last spent ff   the Record; pb includes the attempt in flight
+//	fs fn                                          source of the last failure, failures in a row there
+//	a src path grp units at epoch bk start probe   the unsettled attempt (a = '': none): attempt id, where, units, admitted,
+//	                                               epoch, budgets it charged, start µs, whether it is a probe
+//	kept                                           1: its units were turned from reserved to spent when its permit ended
+//	t                                              attempt settled last (tombstone)
+//	la lsrc lunits lat lbk                         the attempt before, if it was lost
+//
+// b:<scope>:<period>: reserved, spent; reserved + spent ≤ cap. scope is
+// <source>:<path>, g or group/<name>; period is 2026-11-30 or 2026-11.
+//
+// limits: rev, by, at, and <scope>/<limit> = value.
+//
+// pause:<queue>: a field per reason, "until at by evidence"; #flag #ver
+// #override are explained in lua/pause.lua.

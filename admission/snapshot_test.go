@@ -1,0 +1,74 @@
+package admission
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/tasks"
+)
+
+func TestPeekTellsWhatATaskWaitsFor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) {
+		oneSource(Limits{Concurrency: 4, RequestsPerMinute: 600, RequestBurst: 10, UnitsPerDay: 10})(c)
+		c.Groups = map[string]Group{"backfill": {Share: 0.5, UnitsPerMonth: 100}}
+	})
+	s, err := b.Peek(t.Context(), keyOf(1))
+	require.NoError(t, err)
+	require.Equal(t, Record{}, s.Record)
+	_, err = b.Acquire(t.Context(), backfill(keyOf(1)))
+	b.seedAll(err, 2)
+	b.settle(b.acquire(backfill(keyOf(1))), failed)
+	p := b.acquire(backfill(keyOf(1)))
+	_, _, err = b.Pauses().Add(t.Context(), "recognize.backfill", PauseReason{Name: ReasonManual, By: "ops"})
+	require.NoError(t, err)
+	_, err = b.Halt(t.Context(), Halt{Source: "main", Path: tasks.Recognize, Reason: "quota", By: "ops", ProbeAfter: time.Hour})
+	require.NoError(t, err)
+
+	s, err = b.Peek(t.Context(), keyOf(1))
+	require.NoError(t, err)
+	require.True(t, s.InFlight)
+	require.Equal(t, p.AttemptID, s.AttemptID)
+	require.Equal(t, "main", s.Source)
+	require.Equal(t, "backfill", s.Group)
+	require.Equal(t, 1, s.Record.Counted)
+	require.WithinDuration(t, s.State.Now.Add(12*time.Second), s.Until, 3*time.Second)
+	require.True(t, s.Pause.Has(ReasonManual))
+	require.Len(t, s.State.Sources, 1)
+	src := s.State.Sources[0]
+	require.EqualValues(t, 1, src.InFlight)
+	require.EqualValues(t, 4, src.Permits)
+	require.EqualValues(t, 600, src.PerMinute)
+	require.False(t, src.RateLearned)
+	gate, until := src.Shut(s.State.Now)
+	require.Equal(t, GateHalt, gate)
+	require.WithinDuration(t, s.State.Now.Add(time.Hour), until, 5*time.Second)
+	require.EqualValues(t, 10, src.Budgets[0].Cap)
+	require.EqualValues(t, 3, src.Budgets[0].Spent)
+	require.EqualValues(t, 1, src.Budgets[0].Reserved)
+	require.EqualValues(t, 1, s.State.Groups[0].InFlight)
+	require.Equal(t, "backfill", s.State.Groups[0].Budgets[0].Group)
+
+	_, err = b.Peek(t.Context(), "nonsense")
+	require.ErrorContains(t, err, "nonsense")
+}
+
+func TestSourcesSnapshotShowsEverySourceAndWhatWasLearned(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, twoSources(HealthAware))
+	b.acquire(request(keyOf(1)))
+	s, err := b.SourcesSnapshot(t.Context())
+	require.NoError(t, err)
+	require.Len(t, s.Sources, 6)
+	require.Positive(t, s.Revision)
+	require.EqualValues(t, 1, s.InFlight)
+	require.EqualValues(t, 8, s.Sources[0].Permits)
+	require.True(t, s.Sources[0].PermitsLearned)
+	require.InDelta(t, 1, s.Sources[0].Health, 0.001)
+	queues, err := b.QueuesSnapshot(t.Context(), "recognize", "upload")
+	require.NoError(t, err)
+	require.Len(t, queues, 2)
+	require.False(t, queues["upload"].Paused())
+}
