@@ -178,7 +178,11 @@ func (s *session) change(ctx context.Context, g *gates, changes []admission.Limi
 		}
 	}
 	before := g.limits
-	rev, err := g.SetLimits(ctx, changes, who)
+	writer, err := s.gatesOf(g.sources, scopeGroups(changes)...)
+	if err != nil {
+		return &failure{exitUsage, err}
+	}
+	rev, err := writer.SetLimits(ctx, changes, who)
 	if err != nil {
 		return err
 	}
@@ -198,4 +202,14 @@ func (s *session) change(ctx context.Context, g *gates, changes []admission.Limi
 	}
 	s.line("revision %d by %s", rev.Number, words(rev.By))
 	return nil
+}
+
+func scopeGroups(changes []admission.Limit) []string {
+	var out []string
+	for _, c := range changes {
+		if group, ok := strings.CutPrefix(c.Scope, admission.ScopeOfGroup("")); ok {
+			out = append(out, group)
+		}
+	}
+	return distinct(out)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -38,7 +39,7 @@ func (s *session) stat(ctx context.Context, queue string) (queueStat, error) {
 		oldest = p.LIndex(ctx, queueKey(queue, "pending"), -1)
 		return nil
 	})
-	if err != nil && oldest.Err() != redis.Nil { //nolint:errorlint // go-redis's sentinel, unwrapped by its own contract
+	if err != nil && !errors.Is(err, redis.Nil) { // Nil: nothing is pending
 		return q, fmt.Errorf("read queue %s: %w", queue, err)
 	}
 	for i, c := range counts {
@@ -61,4 +62,13 @@ func (s *session) flag(ctx context.Context, queue string) (bool, error) {
 		return false, fmt.Errorf("read the pause flag of %s: %w", queue, err)
 	}
 	return n == 1, nil
+}
+
+// taskState is asynq's word for where a task is, "" when the queue has none.
+func (s *session) taskState(ctx context.Context, queue, key string) (string, error) {
+	state, err := s.rdb.HGet(ctx, queueKey(queue, "t:"+key), "state").Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("look for a task in queue %s: %w", queue, err)
+	}
+	return state, nil
 }

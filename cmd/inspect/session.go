@@ -116,9 +116,7 @@ var errNoLimits = errors.New("no worker has written its limits to this Redis yet
 
 // gates reads the limits in force. Revision.Number is 0 when there are none.
 func (s *session) gates(ctx context.Context) (*gates, error) {
-	cfg := admission.DefaultConfig()
-	cfg.TimeZone, cfg.MonthAnchor = s.cfg.TimeZone, s.cfg.MonthAnchor
-	reader, err := admission.New(s.rdb, cfg)
+	reader, err := s.gatesOf(nil)
 	if err != nil {
 		return nil, &failure{exitUsage, err}
 	}
@@ -137,14 +135,28 @@ func (s *session) gates(ctx context.Context) (*gates, error) {
 	if len(g.sources) == 0 {
 		return g, nil
 	}
-	cfg.Sources = nil
-	for _, name := range g.sources {
-		cfg.Sources = append(cfg.Sources, admission.SourceConfig{Name: name})
-	}
-	if g.Gates, err = admission.New(s.rdb, cfg); err != nil {
+	if g.Gates, err = s.gatesOf(g.sources); err != nil {
 		return nil, fmt.Errorf("read the sources in force: %w", err)
 	}
 	return g, nil
+}
+
+// gatesOf are gates that know the sources, and the groups that are about to
+// be set: a group that is new must join the ones the gates list.
+func (s *session) gatesOf(sources []string, groups ...string) (*admission.Gates, error) {
+	cfg := admission.DefaultConfig()
+	cfg.TimeZone, cfg.MonthAnchor = s.cfg.TimeZone, s.cfg.MonthAnchor
+	if len(sources) > 0 {
+		cfg.Sources = nil
+	}
+	for _, name := range sources {
+		cfg.Sources = append(cfg.Sources, admission.SourceConfig{Name: name})
+	}
+	cfg.Groups = map[string]admission.Group{}
+	for _, name := range groups {
+		cfg.Groups[name] = admission.Group{}
+	}
+	return admission.New(s.rdb, cfg)
 }
 
 // seeded is gates for commands that change something.

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// describe says in a few words what a task came to.
+func describe(st store.Standing) string {
+	if !st.Finished || st.Verdict != tasks.Done {
+		return st.Reason
+	}
+	type song struct{ Artist, Title string }
+	var one song
+	if json.Unmarshal(st.Result, &one) == nil && one != (song{}) {
+		return one.Artist + " – " + one.Title
+	}
+	var chunks []struct{ Songs []song }
+	if json.Unmarshal(st.Result, &chunks) != nil {
+		return ""
+	}
+	var different []song
+	seen := map[song]bool{}
+	for _, c := range chunks {
+		for _, s := range c.Songs {
+			if !seen[s] {
+				seen[s] = true
+				different = append(different, s)
+			}
+		}
+	}
+	switch len(different) {
+	case 0:
+		return ""
+	case 1:
+		return different[0].Artist + " – " + different[0].Title
+	}
+	return fmt.Sprintf("%s – %s and %d more songs", different[0].Artist, different[0].Title, len(different)-1)
+}
+
+// standingWord is a task's state in one word: the outcome when it is done,
+// waiting while it is not finished, else archive or hold.
+func standingWord(st store.Standing) string {
+	switch {
+	case !st.Finished:
+		return "waiting"
+	case st.Verdict == tasks.Done:
+		return string(st.Outcome)
+	}
+	return string(st.Verdict)
+}
