@@ -1,6 +1,7 @@
 package blackbox
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,5 +40,20 @@ func (b built) Run() int {
 		return 1
 	}
 	bin = dir
+	manyAtOnce()
 	return b.M.Run()
+}
+
+// atOnce is how many tests run at the same time, unless -parallel says it.
+// They wait for leases, backoffs and outages most of the time, so that as many
+// as there are CPUs would take the sum of all waits.
+const atOnce = "12"
+
+func manyAtOnce() {
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		_ = flag.Set("test.parallel", atOnce) // a number: it cannot fail
+	}
 }

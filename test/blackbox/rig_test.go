@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,15 +38,18 @@ type rig struct {
 	rdb    *redis.Client    // past the proxy
 	sim    *auddsim.Server
 	dir    string
+	token  string
 	store  *store.Store
 }
 
-func newRig(t *testing.T, cfg auddsim.Config) *rig {
+// Every content matches unless cfg says otherwise.
+func newRig(t *testing.T, cfg auddsim.Config, opts ...redistest.Option) *rig {
 	t.Helper()
 	if cfg.MatchShare == 0 {
 		cfg.MatchShare = 1
 	}
-	r := &rig{t: t, server: redistest.NewServer(t, redistest.AOF("always")), sim: auddsim.Start(t, cfg), dir: t.TempDir()}
+	server := redistest.NewServer(t, append(opts, redistest.AOF("always"))...)
+	r := &rig{t: t, server: server, sim: auddsim.Start(t, cfg), dir: t.TempDir(), token: token}
 	r.proxy = redistest.NewProxy(t, r.server.Addr())
 	r.rdb = r.server.Client()
 	r.store = r.openStore()
@@ -68,9 +72,14 @@ func (r *rig) storeURL() string  { return "sqlite:" + r.storeFile() }
 // env is the environment of the commands.
 func (r *rig) env() []string {
 	return []string{
-		"REPRISE_REDIS_URL=redis://" + r.proxy.Addr() + "/0", "REPRISE_STORE_URL=" + r.storeURL(), "AUDD_API_TOKEN=" + token,
+		"REPRISE_REDIS_URL=" + r.redisURL(), "REPRISE_STORE_URL=" + r.storeURL(), "AUDD_API_TOKEN=" + r.token,
 		"REPRISE_LOG_LEVEL=debug", "REPRISE_LOG_FORMAT=json",
 	}
+}
+
+// redisURL is Redis behind the proxy.
+func (r *rig) redisURL() string {
+	return strings.Replace(r.server.URL(), r.server.Addr(), r.proxy.Addr(), 1)
 }
 
 // worker starts `worker run` against the simulator and waits until it is ready.

@@ -29,7 +29,7 @@ func TestEveryFileHasOneResultAndOneUnitWhicheverWorkerIsStopped(t *testing.T) {
 		at := 20 + random.IntN(100) // requests after which the signal comes
 		t.Run(fmt.Sprintf("worker %d after %d requests", which+1, at), func(t *testing.T) {
 			t.Parallel()
-			r := &rig{t: t, server: redistest.NewServer(t, redistest.AOF("always")), dir: t.TempDir()}
+			r := &rig{t: t, server: redistest.NewServer(t, redistest.AOF("always")), dir: t.TempDir(), token: token}
 			r.proxy, r.rdb = redistest.NewProxy(t, r.server.Addr()), r.server.Client()
 			sim := start(t, nil, "auddsim", "--tokens", token, "--match-share", "0.5", "--latency", "150ms", "--latency-jitter", "0.9")
 			const listening = "auddsim listening on "

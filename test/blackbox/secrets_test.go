@@ -1,0 +1,346 @@
+package blackbox
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/auddsim"
+	"reprise/internal/redistest"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// signedURL is a link whose signature nobody may see.
+func signedURL(name string) string {
+	return "https://reader:" + secretSignature + "@bucket.example/" + name + ".mp3?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Date=" +
+		time.Now().UTC().Format("20060102T150405Z") + "&X-Amz-Expires=86400&X-Amz-Signature=" + secretSignature
+}
+
+// gossip is a message of AudD, or of something before it, that says more than
+// it should: the token in any case, and the request's own signature bare.
+func gossip(name string, file bool) string {
+	said := "no access to " + signedURL(name) + " with api_token=" + secretToken + " or " + secretToken
+	if file {
+		return said
+	}
+	return said + ", " + secretSignature
+}
+
+// failure is one way a call goes wrong, for the inputs that have its name.
+type failure struct {
+	name string
+	rule auddsim.Rule
+}
+
+func code(n int) failure { return failure{fmt.Sprintf("code-%d-", n), auddsim.Rule{Code: n}} }
+
+func status(n int) failure {
+	name := fmt.Sprintf("status-%d-", n)
+	return failure{name, auddsim.Rule{Status: n, AnswerHeader: map[string]string{"Retry-After": "1", "Location": signedURL(name)}}}
+}
+
+func broken(f auddsim.Fault) failure {
+	return failure{strings.ReplaceAll(string(f), "_", "-") + "-", auddsim.Rule{Fault: f}}
+}
+
+// rules make each failure happen to its file and its URL, twice in all; the
+// texts that come with it are indiscreet.
+func rules(failures []failure) []auddsim.Rule {
+	var out []auddsim.Rule
+	for _, f := range failures {
+		for _, file := range []bool{true, false} {
+			r := f.rule
+			r.Path, r.Times = auddsim.PathRecognize, 1
+			if r.Code != 0 {
+				r.Message = gossip(f.name, file)
+			} else if r.Status != 0 {
+				r.Body = "<html>" + gossip(f.name, file)
+			}
+			header := map[string]string{"X-Request-Id": secretToken}
+			if !file {
+				header["X-Request-Id"] = secretSignature
+			}
+			for k, v := range r.AnswerHeader {
+				header[k] = v
+			}
+			r.AnswerHeader = header
+			if file {
+				r.Name = f.name + "*"
+			} else {
+				r.URL = "*/" + f.name + "*"
+			}
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Failures after which other calls go on, so that one worker meets them all;
+// and those that shut the account or the path, each with a worker of its own.
+var (
+	passing = []failure{
+		code(40), code(50), code(51), code(100), code(300), code(400), code(500), code(501), code(600), code(601), code(602), code(610),
+		code(700), code(701), code(702), code(906), code(907), code(1000),
+		status(302), status(400), status(404), status(408), status(413), status(415), status(418), status(429), status(500), status(502), status(503),
+	}
+	faults = []failure{
+		broken(auddsim.FaultResetBeforeBody), broken(auddsim.FaultResetWithinBody), broken(auddsim.FaultResetAfterBody),
+		broken(auddsim.FaultResetBeforeAnswer), broken(auddsim.FaultTruncated), broken(auddsim.FaultCutAnswer), broken(auddsim.FaultText),
+		broken(auddsim.FaultEmpty), broken(auddsim.FaultArray), broken(auddsim.FaultNoStatus),
+	}
+	halting = []failure{
+		code(19), code(20), code(31337), code(611), code(900), code(901), code(902), code(903), code(904), code(905), status(401), status(403),
+	}
+)
+
+// secretive is a rig whose token, Redis password and inputs are all to be kept.
+func secretive(t *testing.T, failures []failure) *rig {
+	t.Helper()
+	r := newRig(t, auddsim.Config{Rules: rules(failures)}, redistest.Password(secretPassword))
+	r.token = secretToken
+	return r
+}
+
+func TestSecretsAreNowhereAfterAnyAnswer(t *testing.T) {
+	t.Parallel()
+	groups := map[string][]failure{"answers": passing, "faults": faults}
+	for _, f := range halting {
+		groups[strings.TrimSuffix(f.name, "-")] = []failure{f}
+	}
+	for name, failures := range groups {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := secretive(t, failures)
+			w := r.worker("--recognize-slots", "4")
+			var inputs []string
+			for _, f := range failures {
+				inputs = append(inputs, signedURL(f.name+"signed"), r.named("good-"+f.name+".wav"), r.named(f.name+"file.wav"))
+			}
+			payloads := r.enqueue(tasks.Recognize, inputs...)
+			r.met(payloads, len(failures))
+			acted := 0
+			for _, rule := range r.sim.Rules() {
+				acted += rule.Acted
+			}
+			require.GreaterOrEqual(t, acted, 2*len(failures)-1, "failures that happened")
+			r.searched(w, payloads)
+		})
+	}
+}
+
+// met waits until every failure has been met, and is on record.
+func (r *rig) met(payloads []tasks.Payload, failures int) {
+	r.t.Helper()
+	var bad []string
+	ok := eventually(time.Minute, func() bool {
+		bad = nil
+		calls, err := r.store.Calls(r.t.Context(), store.CallFilter{})
+		require.NoError(r.t, err)
+		called := map[string]bool{}
+		for _, c := range calls {
+			called[c.Key] = true
+		}
+		for _, p := range payloads {
+			if !called[p.Key] {
+				bad = append(bad, p.Input.Path+p.Input.URL)
+			}
+		}
+		return len(bad) == 0 || failures == 1 && len(calls) > 0 // nothing goes on after a halt
+	})
+	require.True(r.t, ok, "never called: %s", bad)
+}
+
+// searched looks everywhere: while the worker runs, with a call in flight and
+// with its store gone, and after it was killed.
+func (r *rig) searched(w *process, payloads []tasks.Payload) {
+	r.t.Helper()
+	s := newSearch(r.t, payloads...)
+	addr, _ := w.line("ready", time.Second)["admin"].(string)
+	s.pages(addr, payloads)
+	s.redis(r)
+	s.store(r)
+	w.kill()
+	s.process(w)
+	require.Contains(r.t, w.log.String(), "bucket.example", "the log names its inputs")
+	require.Greater(r.t, s.places, 40, "places searched")
+}
+
+func TestSecretsAreNowhereWhileACallIsInFlightAndTheStoreIsGone(t *testing.T) {
+	t.Parallel()
+	r := secretive(t, nil)
+	r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*flight*"})
+	w := r.worker()
+	payloads := r.enqueue(tasks.Recognize, signedURL("in-flight"))
+	r.held(1)
+	addr, _ := w.line("ready", time.Second)["admin"].(string)
+	s := newSearch(t, payloads...)
+	require.True(t, eventually(10*time.Second, func() bool { // asynq writes what workers do every 5 s
+		return len(r.rdb.Keys(t.Context(), "asynq:workers:*").Val()) > 0
+	}))
+	s.pages(addr, payloads)
+	s.redis(r)
+	unlock := r.begin("IMMEDIATE")
+	defer unlock()
+	r.sim.Release("")
+	require.True(t, eventually(20*time.Second, func() bool { return r.rdb.HLen(t.Context(), storeOutbox).Val() > 0 }))
+	s.redis(r)
+	s.process(w)
+}
+
+func TestSecretsAreNowhereAfterFailuresOfTheInput(t *testing.T) {
+	t.Parallel()
+	r := secretive(t, nil)
+	gone, changed := r.named("gone.wav"), r.named("changed.wav")
+	payloads := r.enqueue(tasks.Recognize, gone, changed)
+	require.NoError(t, os.Remove(gone))
+	require.NoError(t, os.WriteFile(changed, []byte("other"), 0o600))
+
+	good := r.enqueue(tasks.Recognize, signedURL("good"))[0]
+	old, err := tasks.New(tasks.Recognize, tasks.Input{Kind: tasks.URLInput, URL: signedURL("expired"), ExpiresAt: time.Now().Unix() - 60}, tasks.Params{}, 0)
+	require.NoError(t, err)
+	task, err := good.Task("")
+	require.NoError(t, err)
+	raw := string(task.Payload())
+	client := asynq.NewClientFromRedisClient(r.rdb)
+	s := newSearch(t, append(payloads, good, old)...)
+	odd := []string{
+		strings.Replace(raw, "https://reader", "ftp://reader", 1), strings.Replace(raw, "bucket.example/", "bucket.example/%zz", 1),
+		strings.Replace(raw, `"kind":"url"`, `"kind":"`+secretSignature+`"`, 1), strings.Replace(raw, `"v":1`, `"v":1,"`+secretSignature+`":1`, 1),
+		strings.Replace(raw, `"v":1`, `"v":99`, 1), strings.Replace(raw, `"v":1`, `"v":"`+secretSignature+`"`, 1), raw[:len(raw)-20], secretSignature,
+	}
+	for i, text := range odd {
+		require.True(t, i == len(odd)-1 || text != raw)
+		s.allow([]byte(text))
+		_, err := client.EnqueueContext(t.Context(), asynq.NewTask(task.Type(), []byte(text)), asynq.Queue("recognize"), asynq.TaskID(fmt.Sprint("odd-", i)), asynq.MaxRetry(tasks.MaxRetry), asynq.Timeout(tasks.Recognize.Timeout()))
+		require.NoError(t, err)
+	}
+	expired, err := old.Task("")
+	require.NoError(t, err)
+	_, err = client.EnqueueContext(t.Context(), expired)
+	require.NoError(t, err)
+
+	w := r.worker()
+	require.True(t, eventually(30*time.Second, func() bool {
+		n, err := redistest.CountTasks(t.Context(), r.rdb, "recognize")
+		return err == nil && n.Completed == 1 && n.Archived >= len(odd)-1+2 && n.Pending+n.Active == 0
+	}))
+	addr, _ := w.line("ready", time.Second)["admin"].(string)
+	s.pages(addr, append(payloads, good, old))
+	s.redis(r)
+	s.store(r)
+	w.kill()
+	s.process(w)
+}
+
+func TestSecretsAreNowhereWhenAudDCannotBeReached(t *testing.T) {
+	t.Parallel()
+	closed := "http://127.0.0.1:1/"
+	hop := func(addr string) string { return "http://user:" + secretPassword + "@" + addr }
+	for name, c := range map[string]struct {
+		base string
+		env  func(sim string) []string
+	}{
+		"refused":              {closed, nil},
+		"not TLS":              {"https://SIM/", nil},
+		"dead proxy":           {"http://audd.invalid/", func(string) []string { return []string{"HTTP_PROXY=" + hop("127.0.0.1:1")} }},
+		"dead proxy, TLS":      {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=" + hop("127.0.0.1:1")} }},
+		"proxy without TLS":    {"https://audd.invalid/", func(sim string) []string { return []string{"HTTPS_PROXY=" + hop(sim)} }},
+		"proxy that is no URL": {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=http://user:" + secretPassword + "@%zz:1"} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := secretive(t, nil)
+			sim := strings.TrimPrefix(r.sim.URL, "http://")
+			env := r.env()
+			if c.env != nil {
+				env = append(env, c.env(sim)...)
+			}
+			base := strings.Replace(c.base, "SIM", sim, 1)
+			w := start(t, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", base, "--enterprise-url", base+"enterprise/")
+			w.line("ready", 30*time.Second)
+			payloads := r.enqueue(tasks.Recognize, signedURL("unreachable"), r.named("unreachable.wav"))
+			r.met(payloads, 0)
+			for _, p := range payloads {
+				require.Equal(t, tasks.UnavailableUnsent, r.calls(p)[0].Outcome, r.calls(p)[0].Reason)
+			}
+			r.searched(w, payloads)
+		})
+	}
+}
+
+func TestSecretsAreNowhereInWhatCommandsSay(t *testing.T) {
+	t.Parallel()
+	r := secretive(t, nil)
+	r.sim.SetToken(auddsim.Token{Value: secretToken, Code: 900})
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, says nothing
+	require.NoError(t, err)
+	defer silent.Close()
+	addr := r.server.Addr()
+	s := newSearch(t)
+	urls := map[string]string{
+		"right": r.redisURL(), "dead": "redis://user:" + secretPassword + "@127.0.0.1:1/0", "unknown host": "redis://:" + secretPassword + "@redis.invalid:6379/0",
+		"port": "redis://:" + secretPassword + "@127.0.0.1:port/0", "scheme": "http://:" + secretPassword + "@" + addr,
+		"escape": "redis://:%zz" + secretPassword + "@" + addr, "database": "redis://:" + secretPassword + "@" + addr + "/zero",
+		"option": "redis://:" + secretPassword + "@" + addr + "/0?nothing=1", "no TLS": "rediss://:" + secretPassword + "@" + addr,
+		"refused": "redis://someone:wrong" + secretPassword + "@" + addr, "just the password": secretPassword,
+	}
+	t.Run("with Redis URL", func(t *testing.T) {
+		for name, url := range urls {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				env := append(r.env(), "REPRISE_REDIS_URL="+url, "REPRISE_ADMIN_PASSWORD="+secretPassword)
+				at := []string{"--base-url", r.sim.URL, "--enterprise-url", r.sim.EnterpriseURL}
+				for _, args := range [][]string{
+					{"worker", "run"}, {"worker", "check"}, {"worker", "config"}, {"worker", "config", "--redis", url},
+					{"enqueue", "recognize", signedURL("said"), "--json"}, {"enqueue", "recognize", signedURL("said")},
+					{"enqueue", "recognize", signedURL("said"), "--dry-run"}, {"enqueue", "recognize", signedURL("%zz"), signedURL("said") + "\x01", "--redis", url},
+				} {
+					if args[0] == "worker" && args[1] != "config" {
+						args = append(args, at...)
+					}
+					p := run(t, env, args[0], args[1:]...)
+					require.NotEmpty(t, p.out.String()+p.log.String(), args[:2])
+					(&search{t: t}).process(p)
+					require.NotContains(t, p.log.String(), "panic", args[:2])
+				}
+			})
+		}
+	})
+	payloads, err := texts(t, r.store.DB(), "SELECT payload FROM task")
+	require.NoError(t, err)
+	require.NotEmpty(t, payloads, "one of the URLs is right")
+	for _, p := range payloads {
+		s.allow([]byte(p))
+	}
+	s.redis(r)
+	s.store(r)
+}
+
+// Redis dies under a worker that runs, and comes back with another password.
+func TestSecretsAreNowhereWhileRedisIsDown(t *testing.T) {
+	t.Parallel()
+	r := secretive(t, nil)
+	w := r.worker()
+	addr, _ := w.line("ready", time.Second)["admin"].(string)
+	r.server.Kill()
+	require.True(t, eventually(20*time.Second, func() bool {
+		resp, err := http.Get("http://" + addr + "/readyz")
+		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusServiceUnavailable
+	}))
+	s := newSearch(t)
+	s.pagesOf(addr, "/metrics", "/readyz")
+	r.server.Start()
+	require.NoError(t, r.server.Client().ConfigSet(t.Context(), "requirepass", "another").Err())
+	r.proxy.CutConnections()
+	require.False(t, eventually(3*time.Second, func() bool { return !w.running() }))
+	w.kill()
+	s.process(w)
+}
