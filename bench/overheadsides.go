@@ -145,7 +145,10 @@ func (answerAtOnce) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // memoryRecords stands for SQL, which the case leaves out: it knows no task
 // and only counts the verdicts.
-type memoryRecords struct{ line *finishLine }
+type memoryRecords struct {
+	worker.Records // what the case never calls
+	line           *finishLine
+}
 
 func (m *memoryRecords) Settle(_ context.Context, settled ...store.Settlement) error {
 	for _, s := range settled {

@@ -76,7 +76,7 @@ func (w *Worker) readyz(rw http.ResponseWriter, r *http.Request) {
 		state.Store, ready = "down", false
 	}
 	select {
-	case <-w.stopping:
+	case <-w.open.Done():
 		state.Draining, ready = true, false
 	default:
 	}

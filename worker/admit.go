@@ -24,6 +24,7 @@ func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 		Exclude: d.excluded, Pinned: d.payload.Params.Source,
 	}
 	until := w.now().Add(w.opts.SlotWait)
+	var down time.Duration // back-off while admission cannot be asked
 	for {
 		permit, err := w.gates.Acquire(ctx, req)
 		var refusal *admission.Refusal
@@ -46,23 +47,37 @@ func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 				return w.without(d, tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
 			}
 		case errors.As(err, &missing):
-			if err := w.seed(ctx, missing); err != nil {
-				w.warn.do("seed", "unit budgets cannot be seeded; tasks wait", err)
-				return w.without(d, tasks.StoreDown, 0, "unit budgets cannot be seeded")
+			seed := func() error { return w.seed(ctx, missing) }
+			if ans := w.patiently(ctx, d, "unit budgets cannot be seeded", seed); ans != nil {
+				return ans
 			}
+			continue
 		case w.isStopping():
 			return w.without(d, tasks.Interrupted, 0, "the worker stopped before the call")
 		default:
 			w.warn.do("admission", "no call can be admitted; tasks wait", err)
-			return w.without(d, tasks.StoreDown, 0, "admission is not available")
+			down = min(max(2*down, downMin), downMax)
+			wait = down
+			if w.now().Add(wait).After(until) {
+				return w.without(d, tasks.StoreDown, 0, "admission is not available")
+			}
 		}
 		if w.now().Add(wait).After(until) {
-			return w.refused(d, refusal)
+			return w.refused(ctx, d, refusal)
 		}
-		if ans := w.waitFor(ctx, d, wait, err); ans != nil {
+		if ans := w.waitTurn(ctx, d, waiting{req: req, refusal: refusal, wait: wait, why: err}); ans != nil {
 			return ans
 		}
 	}
+}
+
+// waiting is one wait in a slot: for a gate when there is a refusal, else for
+// a time.
+type waiting struct {
+	req     admission.Request
+	refusal *admission.Refusal
+	wait    time.Duration
+	why     error
 }
 
 // A key in flight elsewhere is looked at again soon, and from the queue when
@@ -72,25 +87,75 @@ const (
 	inFlightSnooze = 15 * time.Second
 )
 
-// waitFor waits in the slot until the time has passed or the worker stops.
-func (w *Worker) waitFor(ctx context.Context, d *delivery, wait time.Duration, why error) *answer {
-	done := w.waits.begin(d, why)
-	defer done()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-w.stopping:
-	case <-ctx.Done():
+// A store or an admission that is down is asked again in the slot, with this
+// back-off: the backlog stays pending, and is not drained into the retry set.
+const (
+	downMin = 250 * time.Millisecond
+	downMax = 5 * time.Second
+)
+
+// patiently repeats what a store refuses, for as long as a slot waits; then the
+// task is snoozed as store_down.
+func (w *Worker) patiently(ctx context.Context, d *delivery, trouble string, try func() error) *answer {
+	until := w.now().Add(w.opts.SlotWait)
+	for wait := downMin; ; wait = min(2*wait, downMax) {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		w.warn.do(trouble, trouble+"; tasks wait", err)
+		if w.now().Add(wait).After(until) {
+			return w.without(d, tasks.StoreDown, 0, trouble)
+		}
+		if ans := w.waitTurn(ctx, d, waiting{wait: wait, why: errStoreDown}); ans != nil {
+			return ans
+		}
 	}
-	return w.without(d, tasks.Interrupted, 0, "the worker stopped before the call")
 }
 
-// refused sends a task back to the queue with the time its gate opens.
-func (w *Worker) refused(d *delivery, r *admission.Refusal) *answer {
+var errStoreDown = errors.New("a store is down")
+
+// waitTurn waits in the slot until it makes sense to ask again or the worker
+// stops. Those that wait for the same gate take turns, first come first served.
+func (w *Worker) waitTurn(ctx context.Context, d *delivery, wt waiting) *answer {
+	done := w.waits.begin(d, wt.why)
+	defer done()
+	ctx, cancel := context.WithTimeout(ctx, max(wt.wait, w.opts.SlotWait))
+	defer cancel()
+	defer context.AfterFunc(w.open, cancel)()
+	var err error
+	if wt.refusal != nil {
+		err = w.gates.Wait(ctx, wt.req, wt.refusal)
+	} else {
+		timer := time.NewTimer(wt.wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err != nil && w.isStopping() {
+		return w.without(d, tasks.Interrupted, 0, "the worker stopped before the call")
+	}
+	return nil
+}
+
+// closedWait spreads the return of tasks whose queue was just closed: they go
+// back to pending and wait there like the others, so that they are not late
+// when the queue opens early.
+const closedWait = 10 * time.Second
+
+// refused sends a task back to the queue: until its gate opens or, when no
+// source is left, for a moment while its queue closes.
+func (w *Worker) refused(ctx context.Context, d *delivery, r *admission.Refusal) *answer {
 	if r == nil {
 		return w.without(d, tasks.Refused, inFlightSnooze, "in flight in another delivery")
+	}
+	if r.NoSource && r.RetryAfter > w.opts.SlotWait && w.paths.close(ctx, d.queue, r) {
+		wait := time.Duration(w.random() * float64(closedWait))
+		return w.without(d, tasks.Refused, wait, fmt.Sprintf("every source is shut, gate %s of source %s opens first, in %s",
+			r.Gate, r.Source, r.RetryAfter.Round(time.Second)))
 	}
 	return w.without(d, tasks.Refused, r.RetryAfter, fmt.Sprintf("gate %s of source %s opens in %s", r.Gate, r.Source, r.RetryAfter.Round(time.Second)))
 }
@@ -115,12 +180,7 @@ func (w *Worker) hopeless(ctx context.Context, d *delivery, r *admission.Refusal
 }
 
 func (w *Worker) isStopping() bool {
-	select {
-	case <-w.stopping:
-		return true
-	default:
-		return false
-	}
+	return w.open.Err() != nil
 }
 
 // giveUpAccount settles what an account refusal decided, when no other source

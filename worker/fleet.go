@@ -160,7 +160,7 @@ func (f *fleet) stop() {
 	for _, s := range f.running {
 		s.Stop()
 	}
-	close(f.w.stopping)
+	f.w.shut()
 	f.w.queue.Stopping()
 	var group sync.WaitGroup
 	for _, s := range f.running {

@@ -23,6 +23,7 @@ type outbox struct {
 	records Records
 	uploads *uploads
 	warn    *warner
+	asked   lookups      // of outboxFinished
 	down    atomic.Int64 // Unix ms until which the store is not tried first
 }
 
@@ -41,6 +42,10 @@ const outboxMax = 100_000
 const storeRest = time.Second
 
 var errOutboxFull = errors.New("the outbox is full")
+
+// errDrained sends a delivery that read SQL too early back to the queue: what
+// ended its task has moved from the outbox to SQL since.
+var errDrained = errors.New("the settlement moved to the store in between")
 
 //go:embed outbox_put.lua
 var outboxPutLua string
@@ -112,16 +117,16 @@ func (o *outbox) put(ctx context.Context, e entry) error {
 func (o *outbox) finished(ctx context.Context, key string, generation int64) (store.Settlement, bool, error) {
 	var s store.Settlement
 	var e entry
-	id, err := o.rdb.HGet(ctx, outboxFinished, finishedField(key, generation)).Result()
-	if errors.Is(err, redis.Nil) {
-		return s, false, nil
-	}
+	id, known, err := o.endedBy(ctx, finishedField(key, generation))
 	if err != nil {
 		return s, false, fmt.Errorf("read the outbox: %w", err)
 	}
+	if !known {
+		return s, false, nil
+	}
 	raw, err := o.rdb.HGet(ctx, outboxEntries, id).Bytes()
 	if errors.Is(err, redis.Nil) {
-		return s, false, nil // drained in between: SQL has it now
+		return s, false, errDrained
 	}
 	if err != nil {
 		return s, false, fmt.Errorf("read the outbox: %w", err)

@@ -44,20 +44,12 @@ func (d *delivery) tooShort(now time.Time, need time.Duration) bool {
 // settled answers a task that has its verdict already, without a call: the
 // point read of every delivery. What waits in the outbox counts as settled.
 func (w *Worker) settled(ctx context.Context, d *delivery) *answer {
-	standing, err := w.records.Standing(ctx, d.payload.Key)
-	if err != nil {
-		w.warn.do("store", "the store cannot be read; tasks wait", err)
-		return w.without(d, tasks.StoreDown, 0, "the store cannot be read")
+	read := func() (err error) {
+		d.standing, err = w.standing(ctx, d.payload.Key)
+		return err
 	}
-	d.standing = standing
-	if !standing.Finished {
-		kept, found, err := w.outbox.finished(ctx, d.payload.Key, standing.Generation)
-		if err != nil {
-			return w.without(d, tasks.StoreDown, 0, "the outbox cannot be read")
-		}
-		if found {
-			d.standing = standingOf(kept)
-		}
+	if ans := w.patiently(ctx, d, "the store cannot be read", read); ans != nil {
+		return ans
 	}
 	if d.standing.Finished {
 		w.metrics.repeated(d.payload.Path)
@@ -71,6 +63,19 @@ func (w *Worker) settled(ctx context.Context, d *delivery) *answer {
 		})
 	}
 	return nil
+}
+
+// standing is where a key stands in SQL or, while SQL is behind, in the outbox.
+func (w *Worker) standing(ctx context.Context, key string) (store.Standing, error) {
+	found, err := w.records.Standing(ctx, key)
+	if err != nil || found.Finished {
+		return found, err
+	}
+	kept, waits, err := w.outbox.finished(ctx, key, found.Generation)
+	if err != nil || !waits {
+		return found, err
+	}
+	return standingOf(kept), nil
 }
 
 // finish settles a task that gets its verdict without a call.

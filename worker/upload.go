@@ -41,22 +41,15 @@ func (w *Worker) ledgerSays(ctx context.Context, d *delivery) *answer {
 	if d.payload.Path != tasks.Upload {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
-	defer cancel()
 	now := w.now()
-	st, err := w.uploads.ledger.Look(ctx, d.payload.Key)
-	if err == nil && st.State == idempotency.Sent && !now.Before(st.Until) {
-		st, err = w.uploads.ledger.Expire(ctx, d.payload.Key, now)
+	var st idempotency.Standing
+	var refused error
+	look := func() (err error) {
+		st, refused, err = w.look(ctx, d, now)
+		return err
 	}
-	if err != nil {
-		w.warn.do("ledger", "the upload ledger cannot be read; uploads wait", err)
-		return w.without(d, tasks.StoreDown, 0, "the upload ledger cannot be read")
-	}
-	refused := st.MaySend(now)
-	if !st.Known { // a raw task: nobody claimed its slot when it was enqueued
-		if refused, err = w.claim(ctx, d, now); err != nil {
-			return w.without(d, tasks.StoreDown, 0, "the upload ledger takes no claim")
-		}
+	if ans := w.patiently(ctx, d, "the upload ledger cannot be asked", look); ans != nil {
+		return ans
 	}
 	var taken *idempotency.TakenError
 	var slot *idempotency.SlotTakenError
@@ -78,17 +71,27 @@ func (w *Worker) ledgerSays(ctx context.Context, d *delivery) *answer {
 	}
 }
 
-// claim asks for the slot of a task that was enqueued without doing so.
-func (w *Worker) claim(ctx context.Context, d *delivery, now time.Time) (refused, err error) {
+// look asks the ledger where the upload stands and whether it may be sent. A
+// send that nobody concluded in time becomes uncertain here; a raw task, whose
+// slot nobody claimed when it was enqueued, claims it now.
+func (w *Worker) look(ctx context.Context, d *delivery, now time.Time) (st idempotency.Standing, refused, err error) {
+	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
+	defer cancel()
+	st, err = w.uploads.ledger.Look(ctx, d.payload.Key)
+	if err == nil && st.State == idempotency.Sent && !now.Before(st.Until) {
+		st, err = w.uploads.ledger.Expire(ctx, d.payload.Key, now)
+	}
+	if err != nil || st.Known {
+		return st, st.MaySend(now), err
+	}
 	p := d.payload
 	got, err := w.uploads.ledger.Claim(ctx, idempotency.Claim{
 		Source: p.Params.Source, AudioID: *p.Params.AudioID, Key: p.Key, SHA256: p.Input.SHA256, By: "worker", At: now,
 	})
 	if err != nil {
-		w.warn.do("ledger", "the upload ledger takes no claim; uploads wait", err)
-		return nil, err
+		return st, nil, err
 	}
-	return got[0].Refused, nil
+	return st, got[0].Refused, nil
 }
 
 // sentBefore repeats what the ledger knows of an upload's send.

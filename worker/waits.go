@@ -46,6 +46,8 @@ func (w *waits) begin(d *delivery, why error) func() {
 		cause = "gate " + string(refusal.Gate)
 	case errors.As(why, &inFlight):
 		cause = "in flight elsewhere"
+	case why != nil:
+		cause = "a store that is down"
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

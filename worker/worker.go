@@ -28,6 +28,10 @@ type Records interface {
 	Settle(ctx context.Context, s ...store.Settlement) error
 	// Standing tells where a key stands.
 	Standing(ctx context.Context, key string) (store.Standing, error)
+	// Tasks, Reopen and Payload serve replays.
+	Tasks(ctx context.Context, f store.TaskFilter) ([]store.TaskRow, error)
+	Reopen(ctx context.Context, key string, from int64) (int64, error)
+	Payload(ctx context.Context, key string) ([]byte, error)
 	// Spent sums the units of calls, to seed a lost budget.
 	Spent(ctx context.Context, f store.Spending) (int64, error)
 	// Ping fails when nothing can be written.
@@ -46,16 +50,19 @@ type Worker struct {
 	uploads *uploads
 	outbox  *outbox
 	rescues *rescues
+	paths   *paths
+	replays *replays
 	metrics *metrics
 	waits   *waits
 	warn    *warner
 
-	stopping chan struct{}   // closed: take nothing new, waiting deliveries return
-	halted   context.Context // done: give up what cannot be saved
-	halt     context.CancelFunc
-	closers  []closer
-	ready    chan struct{} // closed: serving
-	addr     string        // of the admin listener; set before ready
+	open    context.Context // done: take nothing new, waiting deliveries return
+	shut    context.CancelFunc
+	halted  context.Context // done: give up what cannot be saved
+	halt    context.CancelFunc
+	closers []closer
+	ready   chan struct{} // closed: serving
+	addr    string        // of the admin listener; set before ready
 }
 
 // closer is a named step of Close; steps run last in, first out.
@@ -74,8 +81,9 @@ func New(ctx context.Context, opts Options, records Records) (*Worker, error) {
 	if opts.Log == nil {
 		opts.Log = slog.Default()
 	}
-	w := &Worker{opts: opts, log: opts.Log, records: records, policy: opts.Policy, stopping: make(chan struct{}), ready: make(chan struct{})}
+	w := &Worker{opts: opts, log: opts.Log, records: records, policy: opts.Policy, ready: make(chan struct{})}
 	w.halted, w.halt = context.WithCancel(context.WithoutCancel(ctx))
+	w.open, w.shut = context.WithCancel(context.WithoutCancel(ctx))
 	w.warn = newWarner(w.log)
 	w.metrics = newMetrics(opts)
 	w.waits = newWaits(w.log)
@@ -105,6 +113,8 @@ func (w *Worker) connect() error {
 	w.uploads = &uploads{ledger: w.opts.Ledger, rdb: queue, verify: w.opts.Verify}
 	w.outbox = &outbox{rdb: queue, records: w.records, uploads: w.uploads, warn: w.warn}
 	w.rescues = &rescues{rdb: queue, warn: w.warn, kick: make(chan struct{}, 1), now: w.now}
+	w.paths = newPaths(w)
+	w.replays = &replays{w: w, rdb: queue, inspector: w.paths.inspector}
 	w.clients = map[string]*audd.Client{}
 	for _, s := range w.opts.Sources {
 		client, err := audd.New(w.clientConfig(s))
@@ -152,6 +162,7 @@ func (w *Worker) onClose(name string, run func() error) {
 
 // Close releases what New opened, last in, first out. It may be called twice.
 func (w *Worker) Close() error {
+	w.shut()
 	w.halt()
 	var errs []error
 	for i := len(w.closers) - 1; i >= 0; i-- {

@@ -1,0 +1,208 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"reprise/admission"
+	"reprise/tasks"
+)
+
+// Closing a path (spec R15, R19): when every source of it is shut for longer
+// than a slot waits, its queue is paused, so that the backlog stays pending, in
+// order, where the web UI shows it. The queue opens again as soon as the gates
+// would let a call go. A person's pause and an automatic one never undo each
+// other: asynq's flag is set while the set of reasons is not empty.
+
+// tendEvery is how often asynq's flags are compared with the reasons.
+const tendEvery = time.Second
+
+// tender keeps one worker at a time at the tending. Nothing depends on there
+// being only one: every step is checked against the state it saw.
+const (
+	tenderKey  = "reprise:{tend}:worker" // string with TTL: who tends
+	tenderTerm = 1500 * time.Millisecond
+)
+
+// paths closes and opens queues. Safe for concurrent use.
+type paths struct {
+	w         *Worker
+	pauses    *admission.Pauses
+	inspector *asynq.Inspector
+	id        string
+
+	mu     sync.Mutex
+	closed map[string]time.Time // by queue: when this worker last closed it
+}
+
+func newPaths(w *Worker) *paths {
+	return &paths{
+		w: w, pauses: w.gates.Pauses(), inspector: asynq.NewInspectorFromRedisClient(w.queue), id: newAttemptID(), closed: map[string]time.Time{},
+	}
+}
+
+// close pauses a queue until a gate opens. Of the many deliveries that are
+// refused at the same moment one does it. It is false when the queue could not
+// be paused.
+func (p *paths) close(ctx context.Context, queue string, r *admission.Refusal) bool {
+	p.mu.Lock()
+	now := time.Now()
+	if now.Sub(p.closed[queue]) < tendEvery {
+		p.mu.Unlock()
+		return true
+	}
+	p.closed[queue] = now
+	p.mu.Unlock()
+	reason := admission.PauseReason{
+		Name: admission.AutoReason + string(r.Gate), Until: now.Add(r.RetryAfter), By: "worker-" + p.id[:8],
+		Evidence: fmt.Sprintf("every source is shut; %s opens first, by gate %s", r.Source, r.Gate),
+	}
+	state, changed, err := p.pauses.Add(ctx, queue, reason)
+	if err == nil {
+		err = p.reconcile(ctx, queue, state)
+	}
+	if err != nil {
+		p.w.warn.do("pause", "a queue whose sources are shut could not be paused", err)
+		return false
+	}
+	if changed {
+		p.w.log.Warn("queue paused: every source is shut", "queue", queue, "gate", string(r.Gate), "until", reason.Until.UTC())
+	}
+	return true
+}
+
+// run tends until ctx ends.
+func (p *paths) run(ctx context.Context) {
+	tick := time.NewTicker(tendEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		mine, err := p.w.queue.SetNX(ctx, tenderKey, p.id, tenderTerm).Result()
+		if err != nil || (!mine && !p.stillMine(ctx)) {
+			continue
+		}
+		for _, queue := range p.queues(ctx) {
+			if err := p.tend(ctx, queue); err != nil && ctx.Err() == nil {
+				p.w.warn.do("pause", "the pause reasons of a queue could not be looked at", err)
+			}
+		}
+	}
+}
+
+// stillMine extends the term of the worker that tends already.
+func (p *paths) stillMine(ctx context.Context) bool {
+	who, err := p.w.queue.Get(ctx, tenderKey).Result()
+	return err == nil && who == p.id && p.w.queue.PExpire(ctx, tenderKey, tenderTerm).Err() == nil
+}
+
+// queues are those asynq knows that are ours.
+func (p *paths) queues(ctx context.Context) []string {
+	known, err := p.w.queue.SMembers(ctx, "asynq:queues").Result()
+	if err != nil {
+		return nil
+	}
+	known = slices.DeleteFunc(known, func(q string) bool { _, _, err := tasks.SplitQueue(q); return err != nil })
+	slices.Sort(known)
+	return known
+}
+
+// tend brings one queue's reasons up to date with the gates, and asynq's flag
+// with the reasons.
+func (p *paths) tend(ctx context.Context, queue string) error {
+	state, err := p.pauses.State(ctx, queue)
+	if err != nil {
+		return err
+	}
+	if auto := autoReasons(state); len(auto) > 0 {
+		if state, err = p.review(ctx, queue, state, auto); err != nil {
+			return err
+		}
+	}
+	if err := p.reconcile(ctx, queue, state); err != nil {
+		return err
+	}
+	return p.w.replays.tend(ctx, queue)
+}
+
+func autoReasons(s admission.PauseState) []admission.PauseReason {
+	var out []admission.PauseReason
+	for _, r := range s.Reasons {
+		if strings.HasPrefix(r.Name, admission.AutoReason) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// review opens a queue whose gates would let a call go, and keeps one closed
+// whose gates are still shut when its time runs out: opening it would only
+// move another slotful of tasks to the retry set.
+func (p *paths) review(ctx context.Context, queue string, state admission.PauseState, auto []admission.PauseReason) (admission.PauseState, error) {
+	path, group, err := tasks.SplitQueue(queue)
+	if err != nil {
+		return state, err
+	}
+	openings, err := p.w.gates.Ask(ctx, path, group)
+	if err != nil {
+		return state, err
+	}
+	gate, wait, shut := admission.ShutUntil(openings)
+	if !shut {
+		for _, r := range auto {
+			if strings.HasSuffix(r.Name, ":"+string(admission.GateHalt)) {
+				if err := p.w.replays.begin(ctx, queue); err != nil {
+					return state, err
+				}
+			}
+		}
+		next, changed, err := p.pauses.Remove(ctx, queue, admission.AutoReason+"*")
+		if err == nil && changed {
+			p.w.log.Info("queue opens: a source takes calls again", "queue", queue)
+		}
+		return next, err
+	}
+	now := time.Now()
+	for _, r := range auto {
+		if r.Until.IsZero() || r.Until.Sub(now) > 3*tendEvery || wait <= p.w.opts.SlotWait {
+			continue
+		}
+		next, _, err := p.pauses.Add(ctx, queue, admission.PauseReason{
+			Name: admission.AutoReason + string(gate), Until: now.Add(wait), By: r.By, Evidence: r.Evidence,
+		})
+		if err != nil {
+			return state, err
+		}
+		state = next
+	}
+	return state, nil
+}
+
+// reconcile makes asynq's flag what the reasons say; a flag that a person set
+// or cleared elsewhere changes the reasons instead.
+func (p *paths) reconcile(ctx context.Context, queue string, state admission.PauseState) error {
+	n, err := p.w.queue.Exists(ctx, "asynq:{"+queue+"}:paused").Result()
+	if err != nil {
+		return fmt.Errorf("read asynq's pause flag: %w", err)
+	}
+	action := admission.Reconcile(state, n == 1)
+	if err := p.pauses.Apply(ctx, queue, state, action, p.inspector); err != nil {
+		return err
+	}
+	switch action {
+	case admission.ActionAdopt:
+		p.w.log.Info("queue was paused elsewhere: taken as a person's pause", "queue", queue)
+	case admission.ActionDrop:
+		p.w.log.Info("queue was opened elsewhere", "queue", queue)
+	}
+	return nil
+}
