@@ -17,6 +17,8 @@ type BatchRow struct {
 // SubmissionFilter selects submissions; fields that are set must all match.
 type SubmissionFilter struct {
 	Batch, ExternalID, Key string
+	// Name is what the submission called its input, exactly. No index has it.
+	Name string
 	// Since and Until bound the registration: Since ≤ at < Until. Zero = open.
 	Since, Until time.Time
 	// AfterAt and AfterID are those of the last row of the page before.
@@ -37,6 +39,7 @@ func (s *Store) Submissions(ctx context.Context, f SubmissionFilter) ([]BatchRow
 	q.equal("s.batch", f.Batch)
 	q.equal("s.external_id", f.ExternalID)
 	q.equal("s.key", f.Key)
+	q.equal("s.name", f.Name)
 	q.between("s.created_at", f.Since, f.Until)
 	if f.AfterID != "" {
 		at := f.AfterAt.UnixMilli()
