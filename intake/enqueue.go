@@ -10,10 +10,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"reprise/store"
+	"reprise/tasks"
 )
 
 const (
 	registerChunk = 200
+	// uploadChunk is smaller: the ledger's latches wait while it takes claims.
+	uploadChunk = 50
 	// enqueuers is how many goroutines talk to Redis: one is bound by the round
 	// trip, more than these no longer help (about 85 µs each on loopback).
 	enqueuers = 16
@@ -49,7 +52,7 @@ func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progres
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("enqueue: %w", context.Cause(ctx))
 		}
-		chunk := rest[:min(registerChunk, len(rest))]
+		chunk := rest[:min(chunkOf(plan.Request.Path), len(rest))]
 		rest = rest[len(chunk):]
 		if err := in.chunk(ctx, plan, chunk, step); err != nil {
 			return fmt.Errorf("enqueue: %w", err)
@@ -64,6 +67,12 @@ func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progres
 func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func()) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chunkTimeout)
 	defer cancel()
+	if plan.Request.Path == tasks.Upload {
+		var err error
+		if chunk, err = in.claim(ctx, plan, chunk, step); err != nil {
+			return err
+		}
+	}
 	submissions := make([]store.Submission, len(chunk))
 	for n, i := range chunk {
 		it := &plan.Items[i]
@@ -85,12 +94,19 @@ func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func(
 		group.Go(func() error {
 			defer step()
 			if it.Verdict == Queue {
-				in.put(ctx, it, standings[n], plan.Request.Force)
+				in.put(ctx, it, standings[n], plan)
 			}
 			return nil
 		})
 	}
 	return group.Wait()
+}
+
+func chunkOf(p tasks.Path) int {
+	if p == tasks.Upload {
+		return uploadChunk
+	}
+	return registerChunk
 }
 
 func (in *Intake) submission(plan *Plan, i int) (store.Submission, error) {
@@ -109,6 +125,9 @@ func (in *Intake) submission(plan *Plan, i int) (store.Submission, error) {
 		Payload: task.Payload(),
 		At:      in.opts.Now(),
 		Cached:  it.Verdict == Known,
+
+		ExternalID: it.ExternalID,
+		Metadata:   it.Metadata,
 	}, nil
 }
 
@@ -116,16 +135,25 @@ func (in *Intake) submission(plan *Plan, i int) (store.Submission, error) {
 func (p *Plan) submissionID(i int) string { return fmt.Sprintf("%s-%07d", p.Batch, i+1) }
 
 // put queues one item whose submission is registered.
-func (in *Intake) put(ctx context.Context, it *Item, st store.Standing, force bool) {
+func (in *Intake) put(ctx context.Context, it *Item, st store.Standing, plan *Plan) {
+	force := plan.Request.Force
+	// It may have finished since it was planned.
+	if it.Payload.Path == tasks.Upload {
+		judgeUpload(it, st, plan.Request)
+	} else if st.Finished {
+		in.judge(it, st, force)
+	}
+	if it.Verdict != Queue {
+		return
+	}
 	var err error
-	if st.Finished {
-		in.judge(it, st, force) // it may have finished since it was planned
-		if it.Verdict != Queue {
-			return
-		}
+	switch {
+	case st.Finished && it.upload.resend:
+		err = in.resend(ctx, it, st, plan)
+	case st.Finished:
 		err = in.reopen(ctx, it, st)
-	} else {
-		it.reopen = force
+	default:
+		it.reopen = it.reopen || force
 		err = in.enqueue(ctx, it, st)
 	}
 	var why refusal
@@ -144,7 +172,9 @@ func (p *Plan) settleShared() {
 		it := &p.Items[i]
 		key := it.Payload.Key
 		if it.Verdict == SameContent {
-			shareVerdict(it, byKey[key])
+			if first := byKey[key]; first != nil {
+				shareVerdict(it, first)
+			}
 		} else if key != "" && byKey[key] == nil {
 			byKey[key] = it
 		}

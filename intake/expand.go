@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,12 +11,19 @@ import (
 	"strings"
 )
 
-// found is an input after expansion: a path, a URL, or why it is neither.
+// found is an input after expansion: a path, a URL, or why it is neither; from
+// a manifest also what that says of it.
 type found struct {
 	name    string // as shown
 	path    string // "" for URLs and refusals
 	url     string
 	refusal string
+
+	at         Position
+	audioID    *int64
+	source     string
+	externalID string
+	metadata   json.RawMessage
 }
 
 // expansion collects what arguments stand for, in a stable order.

@@ -10,6 +10,7 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
+	"reprise/idempotency"
 	"reprise/store"
 	"reprise/tasks"
 )
@@ -28,6 +29,8 @@ type Options struct {
 	Redis redis.UniversalClient
 	// Store is the caller's to close, too.
 	Store *store.Store
+	// Ledger is the upload ledger in the store's database; nil = no uploads.
+	Ledger *idempotency.Ledger
 	// Stdin is read for the argument "-"; nil = that argument is refused.
 	Stdin io.Reader
 	// Parallel is how many files are read at once; 0 = twice the CPUs, at least 4.
@@ -81,6 +84,15 @@ type Request struct {
 	MaxUnits int64
 	// Force pays again for what is settled, tombstones included.
 	Force bool
+
+	// NextID allots an audio_id to each upload that has none. The same content
+	// gets the same one again. Params.AudioID is for a single input; the source
+	// of Params for all that do not name their own.
+	NextID bool
+	// Replace takes slots from other content: what AudD holds there is lost.
+	Replace bool
+	// By is who asks, for the audit trail; Replace and Force of uploads need it.
+	By string
 }
 
 // Progress tells how far Plan or Enqueue are.

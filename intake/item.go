@@ -40,8 +40,24 @@ type Item struct {
 	Outcome tasks.Outcome
 	Result  json.RawMessage
 
+	// At is its place in a manifest; ExternalID and Metadata come from there.
+	At         Position
+	ExternalID string
+	Metadata   json.RawMessage
+	// Warning is one clear sentence without the name; it stops nothing.
+	Warning string
+
 	group  string // of its queue; "" = none
 	reopen bool   // settled, and to be paid for again
+	twin   *Item  // the one whose task it shares, while it is SameContent
+	upload upload // what only uploads have
+}
+
+// upload is what a plan notes of an upload beside its payload.
+type upload struct {
+	allot  bool // has no audio_id of its own: Enqueue allots one
+	resend bool // was sent before and is sent, and billed, again
+	ledger view
 }
 
 func (it *Item) queue() string { return it.Payload.Path.Queue(it.group) }
@@ -62,6 +78,9 @@ type Counts struct {
 	Units int64
 	// Longer counts clips for recognize known to be longer than the 12 s that are analysed.
 	Longer int
+	// Resent counts uploads with Verdict Queue or Queued that were sent before:
+	// they are billed again.
+	Resent int
 }
 
 // Counts sums the plan up as it stands.
@@ -74,6 +93,9 @@ func (p *Plan) Counts() Counts {
 			continue
 		}
 		c.Units += it.Units
+		if it.upload.resend {
+			c.Resent++
+		}
 		if p.Request.Path == tasks.Recognize && it.Payload.Input.Seconds > tasks.ChunkSeconds {
 			c.Longer++
 		}

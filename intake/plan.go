@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,19 @@ func (in *Intake) Plan(ctx context.Context, req Request, args []string, progress
 	if err != nil {
 		return nil, fmt.Errorf("expand the inputs: %w", err)
 	}
+	return in.plan(ctx, req, inputs, progress)
+}
+
+// PlanManifest is Plan for the rows of a manifest, which it leaves as it is.
+func (in *Intake) PlanManifest(ctx context.Context, req Request, m *Manifest, progress func(Progress)) (*Plan, error) {
+	if err := in.checkRequest(req); err != nil {
+		return nil, err
+	}
+	return in.plan(ctx, req, slices.Clone(m.rows), progress)
+}
+
+func (in *Intake) plan(ctx context.Context, req Request, inputs []found, progress func(Progress)) (*Plan, error) {
+	number(req, inputs)
 	plan := &Plan{Batch: newBatch(), Request: req, Items: make([]Item, len(inputs))}
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(in.opts.Parallel)
@@ -58,7 +72,7 @@ func (in *Intake) Plan(ctx context.Context, req Request, args []string, progress
 // file is read.
 func (in *Intake) checkRequest(req Request) error {
 	if req.Path == tasks.Upload {
-		return errors.New("uploads are not planned by inputs alone")
+		return in.checkUpload(req)
 	}
 	probe := tasks.Input{Kind: tasks.URLInput, URL: "http://localhost/"}
 	if _, err := tasks.New(req.Path, probe, req.Params, req.MaxUnits); err != nil {
@@ -69,7 +83,10 @@ func (in *Intake) checkRequest(req Request) error {
 
 // check looks at one input by itself. Its error is ctx's.
 func (in *Intake) check(ctx context.Context, req Request, input found) (Item, error) {
-	item := Item{Name: input.name, Verdict: Refused, Reason: input.refusal}
+	item := Item{
+		Name: input.name, Verdict: Refused, Reason: input.refusal,
+		At: input.at, ExternalID: input.externalID, Metadata: input.metadata,
+	}
 	if item.Reason != "" {
 		return item, nil
 	}
@@ -81,7 +98,7 @@ func (in *Intake) check(ctx context.Context, req Request, input found) (Item, er
 		audio, err = inspect(ctx, req.Path, input.path)
 	}
 	if err == nil {
-		item.Payload, item.Units, err = build(req, audio)
+		err = item.build(req, input, audio)
 	}
 	var why refusal
 	switch {
@@ -102,6 +119,14 @@ func (in *Intake) link(raw string) (tasks.Input, error) {
 		return tasks.Input{}, refusal("is a signed link that expired at " + at.Format(time.RFC3339))
 	}
 	return audio, nil
+}
+
+func (it *Item) build(req Request, input found, audio tasks.Input) (err error) {
+	if req.Path == tasks.Upload {
+		return it.buildUpload(input, audio)
+	}
+	it.Payload, it.Units, err = build(req, audio)
+	return err
 }
 
 // build makes the payload and its bound on units.
@@ -127,37 +152,48 @@ func build(req Request, audio tasks.Input) (tasks.Payload, int64, error) {
 // compare finds inputs with the same content and those that are settled or
 // queued already.
 func (in *Intake) compare(ctx context.Context, plan *Plan) error {
+	if plan.Request.Path == tasks.Upload {
+		if err := in.lookUp(ctx, plan); err != nil {
+			return err
+		}
+	}
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(in.opts.Parallel)
 	first, again := map[string]*Item{}, []*Item{}
 	for i := range plan.Items {
 		it := &plan.Items[i]
-		if it.Verdict != Queue {
-			continue
-		}
-		if first[it.Payload.Key] != nil {
+		switch key := it.Payload.Key; {
+		case it.Verdict == SameContent:
 			again = append(again, it)
-			continue
+		case it.Verdict != Queue, key == "": // an upload without an audio_id yet
+		case first[key] != nil:
+			it.twin = first[key]
+			again = append(again, it)
+		default:
+			first[key] = it
+			group.Go(func() error { return in.place(gctx, it, plan.Request) })
 		}
-		first[it.Payload.Key] = it
-		group.Go(func() error { return in.place(gctx, it, plan.Request.Force) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	for _, it := range again {
-		shareVerdict(it, first[it.Payload.Key])
+		shareVerdict(it, it.twin)
 	}
 	return nil
 }
 
 // place finds out where the key of an item stands.
-func (in *Intake) place(ctx context.Context, it *Item, force bool) error {
+func (in *Intake) place(ctx context.Context, it *Item, req Request) error {
 	standing, err := in.opts.Store.Standing(ctx, it.Payload.Key)
 	if err != nil {
 		return err
 	}
-	in.judge(it, standing, force)
+	if req.Path == tasks.Upload {
+		judgeUpload(it, standing, req)
+	} else {
+		in.judge(it, standing, req.Force)
+	}
 	if it.Verdict != Queue || !standing.Known || standing.Finished || in.opts.Redis == nil {
 		return nil
 	}
@@ -168,11 +204,10 @@ func (in *Intake) place(ctx context.Context, it *Item, force bool) error {
 	return err
 }
 
-// shareVerdict gives an input the fate of another one with the same key.
+// shareVerdict gives an input the fate of another one with the same task.
 func shareVerdict(it, first *Item) {
-	payload, name := it.Payload, it.Name
-	*it = *first
-	it.Payload, it.Name, it.Units, it.reopen = payload, name, 0, false
+	it.Verdict, it.Reason, it.Outcome, it.Result = first.Verdict, first.Reason, first.Outcome, first.Result
+	it.Units, it.reopen = 0, false
 	if first.Verdict == Queue || first.Verdict == Queued {
 		it.Verdict = SameContent
 	}
@@ -183,7 +218,8 @@ func (in *Intake) judge(it *Item, st store.Standing, force bool) {
 	if !st.Finished {
 		return
 	}
-	stale := it.Payload.Input.Kind == tasks.URLInput && in.opts.Now().Sub(st.FinishedAt) > urlReuse
+	stale := it.Payload.Input.Kind == tasks.URLInput && it.Payload.Path != tasks.Upload &&
+		in.opts.Now().Sub(st.FinishedAt) > urlReuse
 	switch {
 	case force, stale && st.Verdict == tasks.Done:
 		it.reopen = true
