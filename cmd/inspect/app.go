@@ -27,6 +27,13 @@ type config struct {
 	// TimeZone and MonthAnchor say which day and month a unit budget covers.
 	TimeZone    string `mapstructure:"time_zone"`
 	MonthAnchor int    `mapstructure:"month_anchor"`
+	// Budgets are the workers'; here they are only shown.
+	Budgets budgetConfig `mapstructure:"budgets"`
+}
+
+type budgetConfig struct {
+	MaxAttempts       int `mapstructure:"max_attempts"`
+	MaxPossiblyBilled int `mapstructure:"max_possibly_billed"`
 }
 
 // app is what every command shares.
@@ -60,7 +67,7 @@ func (a *app) flags(fs *pflag.FlagSet) {
 // ignored here.
 func (a *app) load() error {
 	d := admission.DefaultConfig()
-	a.cfg = config{Data: settings.DefaultData, TimeZone: d.TimeZone, MonthAnchor: d.MonthAnchor}
+	a.cfg = config{Data: settings.DefaultData, TimeZone: d.TimeZone, MonthAnchor: d.MonthAnchor, Budgets: budgetConfig{MaxAttempts: 5, MaxPossiblyBilled: 3}}
 	warnings, err := settings.Load(&a.cfg, settings.Source{File: a.file, Getenv: a.getenv, Flags: a.bound, Shared: true})
 	if err != nil {
 		return &failure{exitUsage, err}

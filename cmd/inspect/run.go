@@ -107,7 +107,7 @@ func newRoot(a *app) *cobra.Command {
 	}
 	root.SetHelpTemplate(helpTemplate)
 	a.flags(root.PersistentFlags())
-	root.AddCommand(newQueues(a), newPause(a), newResume(a), newHalts(a), newHalt(a), newSources(a), newLimits(a), newGroup(a),
+	root.AddCommand(newWhy(a), newQueues(a), newPause(a), newResume(a), newHalts(a), newHalt(a), newSources(a), newLimits(a), newGroup(a),
 		newTasks(a), newArchive(a), newReplay(a), newResults(a), newCosts(a))
 	return root
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -10,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"reprise/admission"
+	"reprise/store"
 	"reprise/tasks"
 )
 
@@ -34,6 +37,7 @@ func seed(ts *testscript.TestScript, _ bool, args []string) {
 	defer w.gates.Close()
 	seeds := map[string]func(context.Context, []string){
 		"limits": w.limits, "queue": w.queue, "flag": w.flag, "auto": w.auto,
+		"spent": w.spent, "call": w.call, "breaker": w.breaker, "halt": w.halt, "archived": w.archived,
 	}
 	do, ok := seeds[args[0]]
 	if !ok {
@@ -89,4 +93,129 @@ func clip(n int) tasks.Payload {
 		panic(err) // a bug of this test
 	}
 	return p
+}
+
+// spent N seeds the day's budget of main/recognize.
+func (w world) spent(ctx context.Context, args []string) {
+	n, err := strconv.ParseInt(args[0], 10, 64)
+	w.ts.Check(err)
+	r := request(1000)
+	r.Pinned = "main"
+	_, err = w.gates.Acquire(ctx, r)
+	var missing *admission.MissingPeriods
+	if !errors.As(err, &missing) {
+		w.ts.Fatalf("no budget is missing: %v", err)
+	}
+	for _, p := range missing.Periods {
+		_, err := w.gates.Seed(ctx, admission.PeriodUnits{Period: p, Spent: n})
+		w.ts.Check(err)
+	}
+}
+
+func request(n int) admission.Request {
+	key := clip(n).Key
+	return admission.Request{Key: key, AttemptID: key + "-" + time.Now().Format(time.RFC3339Nano), Path: tasks.Recognize, Units: 1, UnitsBounded: true}
+}
+
+// call SOURCE OUTCOME makes one call of clip 1: under way for match, else
+// settled. A throttle shuts the source for an hour.
+func (w world) call(ctx context.Context, args []string) {
+	r := request(1)
+	r.Pinned = args[0]
+	if args[1] == string(tasks.Throttled) {
+		r = request(2)
+		r.Pinned = args[0]
+	}
+	p, err := w.gates.Acquire(ctx, r)
+	w.ts.Check(err)
+	if args[1] == string(tasks.Throttled) {
+		w.ts.Check(w.gates.Settle(ctx, p, admission.Settlement{Outcome: tasks.Throttled, Channel: admission.ChannelExcluded, Shut: time.Hour}))
+	}
+}
+
+// breaker SOURCE/PATH fails until the breaker opens.
+func (w world) breaker(ctx context.Context, args []string) {
+	source, path, _ := strings.Cut(args[0], "/")
+	for i := range 5 {
+		r := request(i + 10)
+		r.Pinned, r.Path = source, tasks.Path(path)
+		p, err := w.gates.Acquire(ctx, r)
+		w.ts.Check(err)
+		w.ts.Check(w.gates.Settle(ctx, p, admission.Settlement{Outcome: tasks.Unavailable, Channel: admission.ChannelFailure, Counted: true, UnitsUsed: 1, PossiblyBilled: true}))
+	}
+}
+
+// halt SOURCE/PATH REASON halts as a worker does.
+func (w world) halt(ctx context.Context, args []string) {
+	source, path, _ := strings.Cut(args[0], "/")
+	_, err := w.gates.Halt(ctx, admission.Halt{Source: source, Path: tasks.Path(path), Reason: args[1], By: "worker-1", ProbeAfter: time.Hour})
+	w.ts.Check(err)
+}
+
+// open opens the script's store, making it if it must.
+func (w world) open(ctx context.Context) *store.Store {
+	cfg := store.DefaultConfig()
+	cfg.URL = w.ts.Getenv("REPRISE_STORE_URL")
+	st, err := store.Open(ctx, cfg)
+	w.ts.Check(err)
+	return st
+}
+
+// archived N OUTCOME SOURCE archives clips 101 … after one call each.
+func (w world) archived(ctx context.Context, args []string) {
+	n, err := strconv.Atoi(args[0])
+	w.ts.Check(err)
+	for i := range n {
+		w.settle(ctx, settled{clip: 101 + i, name: "clip.mp3", verdict: tasks.Archive, outcome: tasks.Outcome(args[1]), source: args[2], units: 0})
+	}
+}
+
+// settled is a clip with its verdict.
+type settled struct {
+	clip       int
+	batch      string
+	name       string
+	externalID string
+	verdict    tasks.Verdict
+	outcome    tasks.Outcome
+	final      bool
+	source     string
+	units      int64
+	cost       *float64
+	billed     bool
+	result     string
+	at         time.Time
+}
+
+func (w world) settle(ctx context.Context, s settled) {
+	st := w.open(ctx)
+	defer st.Close()
+	p := clip(s.clip)
+	task, err := p.Task("")
+	w.ts.Check(err)
+	if s.batch == "" {
+		s.batch = "b0"
+	}
+	if s.at.IsZero() {
+		s.at = time.Now()
+	}
+	_, err = st.Register(ctx, []store.Submission{{
+		ID: s.batch + "-" + strconv.Itoa(s.clip), Batch: s.batch, Key: p.Key, Path: p.Path, Name: s.name, ExternalID: s.externalID, Payload: task.Payload(), At: s.at,
+	}})
+	w.ts.Check(err)
+	if s.verdict == "" {
+		return
+	}
+	reason := string(s.outcome) + ": said so"
+	set := store.Settlement{
+		Key: p.Key, Path: p.Path, Queue: "recognize", Finished: true, Verdict: s.verdict, Outcome: s.outcome, Reason: reason, Final: s.final, At: s.at,
+		Call: &store.Call{
+			AttemptID: "attempt-" + p.Key, Key: p.Key, Source: s.source, Path: p.Path, Outcome: s.outcome, Verdict: s.verdict, Phase: "answered",
+			Units: s.units, UnitBasis: "estimated", PossiblyBilled: s.billed, Cost: s.cost, RequestID: "req-8c1", Reason: reason, At: s.at,
+		},
+	}
+	if s.result != "" {
+		set.Result = []byte(s.result)
+	}
+	w.ts.Check(st.Settle(ctx, set))
 }
