@@ -114,7 +114,7 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, st *Settlement) error {
 // finish records the verdict of a generation and, when it is the one that
 // counts, moves the task row to it.
 func (s *Store) finish(ctx context.Context, tx *sql.Tx, st *Settlement) error {
-	at, attempt := st.At.UnixMilli(), ""
+	at, attempt := st.At.UnixMilli(), st.AttemptID
 	if st.Call != nil {
 		attempt = st.Call.AttemptID
 	}

@@ -49,6 +49,9 @@ type Settlement struct {
 	Payload []byte
 	// Call is nil when no call was made.
 	Call *Call
+	// AttemptID names, when Call is nil, the attempt whose fate the verdict is
+	// about: a presumption yields to a certain verdict of the same attempt.
+	AttemptID string `json:",omitempty"`
 	// Finished says the task has its verdict: done, archive or hold.
 	// Otherwise the verdict is retry, snooze, or "" to leave the task row alone.
 	Finished bool
@@ -78,6 +81,8 @@ func (st Settlement) Validate() error {
 		return wrong("negative generation")
 	case st.At.IsZero():
 		return wrong("no time")
+	case st.Call != nil && st.AttemptID != "":
+		return wrong("names an attempt beside its call")
 	case st.Finished && !slices.Contains(finishing, st.Verdict):
 		return wrong(fmt.Sprintf("finished with verdict %q", st.Verdict))
 	case !st.Finished && slices.Contains(finishing, st.Verdict):

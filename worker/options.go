@@ -78,6 +78,9 @@ type Options struct {
 	// Verify says what becomes of an upload that may have arrived: hold
 	// (default, a person decides) or recognize (one unit may settle it).
 	Verify idempotency.Verify
+	// VerifyDelay is the time AudD gets to index an upload before it is looked
+	// for. AudD names none; default 1 min.
+	VerifyDelay time.Duration
 	// LimitCountsChunks says that AudD's `limit` bounds scanned chunks
 	// (audd-api facts disagree); it lowers enterprise estimates. Default false.
 	LimitCountsChunks bool
@@ -108,6 +111,7 @@ func DefaultOptions() Options {
 		Admission:         admission.DefaultConfig(),
 		TaskCheckInterval: 20 * time.Millisecond,
 		Verify:            idempotency.VerifyHold,
+		VerifyDelay:       time.Minute,
 		Admin:             Admin{Addr: "127.0.0.1:8080"},
 		Version:           "dev",
 	}
@@ -155,6 +159,9 @@ func (o Options) Validate() error {
 	}
 	if o.Verify != idempotency.VerifyHold && o.Verify != idempotency.VerifyRecognize {
 		bad("uploads.verify %q: want hold or recognize", o.Verify)
+	}
+	if o.VerifyDelay < 0 || o.VerifyDelay > 24*time.Hour {
+		bad("uploads.verify_delay %s: want 0 to 24h", o.VerifyDelay)
 	}
 	if o.Slots.total() <= 0 {
 		bad("slots: all are 0; the worker would do nothing")

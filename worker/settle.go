@@ -17,7 +17,8 @@ type settling struct {
 	reply    reply
 	class    retrypolicy.Classified
 	decision retrypolicy.Decision
-	again    bool // another source is tried next in this delivery: no verdict yet
+	again    bool   // another source is tried next in this delivery: no verdict yet
+	attempt  string // without a call: the attempt the verdict is about
 }
 
 // settle stores the attempt and, when it ends the task, its verdict and
@@ -26,7 +27,7 @@ func (w *Worker) settle(ctx context.Context, d *delivery, s settling) *answer {
 	row := w.callRow(d, s)
 	kept := w.settlementOf(d, row)
 	kept.Outcome, kept.Verdict, kept.Reason = s.decision.Outcome, s.decision.Verdict, s.decision.Reason
-	kept.Final = s.decision.Final
+	kept.Final, kept.AttemptID = s.decision.Final, s.attempt
 	kept.Finished = !s.again && ends(s.decision.Verdict)
 	if kept.Finished && kept.Verdict == tasks.Done {
 		kept.Result = resultOf(s)

@@ -60,7 +60,7 @@ func (w *Worker) ledgerSays(ctx context.Context, d *delivery) *answer {
 	case errors.As(err, &taken):
 		return w.sentBefore(ctx, d, st)
 	case errors.As(err, &slot):
-		return w.end(ctx, d, retrypolicy.Decision{
+		return w.endOf(ctx, d, "", retrypolicy.Decision{
 			Verdict: tasks.Archive, Outcome: tasks.InvalidRequest, Final: true,
 			Reason: "invalid_request: " + slot.Error() + "; enqueue it with --replace to overwrite",
 		})
@@ -103,11 +103,11 @@ func (w *Worker) sentBefore(ctx context.Context, d *delivery, st idempotency.Sta
 	}
 	switch st.State {
 	case idempotency.Settled:
-		return w.end(ctx, d, retrypolicy.Decision{Verdict: tasks.Done, Outcome: tasks.Uploaded, Reason: "uploaded: " + s.Reason})
+		return w.endOf(ctx, d, s.AttemptID, retrypolicy.Decision{Verdict: tasks.Done, Outcome: tasks.Uploaded, Reason: "uploaded: " + s.Reason})
 	case idempotency.Rejected:
-		return w.end(ctx, d, retrypolicy.Decision{Verdict: tasks.Archive, Outcome: outcome, Final: true, Reason: s.Reason})
+		return w.endOf(ctx, d, s.AttemptID, retrypolicy.Decision{Verdict: tasks.Archive, Outcome: outcome, Final: true, Reason: s.Reason})
 	case idempotency.Uncertain:
-		return w.end(ctx, d, retrypolicy.Decision{Verdict: tasks.Hold, Outcome: outcome, Reason: uncertain(outcome, s.Reason)})
+		return w.endOf(ctx, d, s.AttemptID, retrypolicy.Decision{Verdict: tasks.Hold, Outcome: outcome, Reason: uncertain(outcome, s.Reason)})
 	default: // sent, and its answer may still come
 		return w.without(d, tasks.Refused, st.Until.Sub(w.now()), "it was sent and has no answer yet")
 	}
@@ -118,9 +118,10 @@ func uncertain(outcome tasks.Outcome, reason string) string {
 	return fmt.Sprintf("%s: uncertain, it may have arrived and is not sent again by itself; see inspect uploads (%s)", outcome, reason)
 }
 
-// end settles a verdict that follows from what is known, without a call.
-func (w *Worker) end(ctx context.Context, d *delivery, decision retrypolicy.Decision) *answer {
-	if ans := w.settle(ctx, d, settling{decision: decision}); ans != nil {
+// endOf settles a verdict that follows from what is known of an attempt,
+// without a call.
+func (w *Worker) endOf(ctx context.Context, d *delivery, attempt string, decision retrypolicy.Decision) *answer {
+	if ans := w.settle(ctx, d, settling{decision: decision, attempt: attempt}); ans != nil {
 		return ans
 	}
 	return answerOf(decision)

@@ -11,6 +11,7 @@ import (
 	"reprise/internal/auddsim"
 	"reprise/internal/redistest"
 	"reprise/tasks"
+	"reprise/worker"
 )
 
 // track writes a file of distinct content and returns the payload of its upload.
@@ -127,4 +128,38 @@ func TestRestoredLedgerClosesUploads(t *testing.T) {
 	require.NoError(t, err)
 	r.standing(p, 15*time.Second)
 	require.Equal(t, idempotency.Settled, r.ledgerState(p))
+}
+
+func verifying(o *worker.Options) { o.Verify, o.VerifyDelay = idempotency.VerifyRecognize, time.Second }
+
+func TestVerifyByRecognitionSettlesAnUploadThatArrivedForOneUnit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: -1, Rules: []auddsim.Rule{{Path: "upload", Fault: auddsim.FaultResetBeforeAnswer}}}, verifying)
+	p := r.track("arrived.wav", 21)
+	r.enqueue(p)
+	r.run()
+	require.True(t, eventually(40*time.Second, func() bool {
+		s, err := r.store.Standing(t.Context(), p.Key)
+		return err == nil && s.Verdict == tasks.Done
+	}), r.log.String())
+	require.Equal(t, idempotency.Settled, r.ledgerState(p))
+	b := r.sim.Bill()
+	require.EqualValues(t, 1, b.Send(21).Started)
+	require.EqualValues(t, 1, b.ByPath["recognize"])
+	require.Len(t, r.calls(p), 2)
+}
+
+func TestVerifyByRecognitionLeavesWhatDidNotArriveToAPerson(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: -1, Rules: []auddsim.Rule{{Path: "upload", Status: 503, Early: true}}}, verifying)
+	p := r.track("absent.wav", 22)
+	r.enqueue(p)
+	r.run()
+	require.True(t, eventually(40*time.Second, func() bool {
+		trail, err := r.ledger.Trail(t.Context(), p.Key)
+		return err == nil && len(trail) > 0
+	}), r.log.String())
+	require.Equal(t, idempotency.Uncertain, r.ledgerState(p))
+	s := r.standing(p, time.Second)
+	require.Equal(t, tasks.Hold, s.Verdict)
 }

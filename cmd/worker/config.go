@@ -60,7 +60,8 @@ type budgetConfig struct {
 }
 
 type uploadConfig struct {
-	Verify string `mapstructure:"verify" name:"true"` // hold, recognize
+	Verify      string        `mapstructure:"verify" name:"true"` // hold, recognize
+	VerifyDelay time.Duration `mapstructure:"verify_delay"`
 }
 
 type adminConfig struct {
@@ -84,7 +85,7 @@ func defaults() config {
 		Budgets: budgetConfig{
 			MaxAttempts: o.Policy.MaxAttempts, MaxPossiblyBilled: o.Policy.MaxPossiblyBilled, GiveUpAfter: o.Policy.GiveUpAfter,
 		},
-		Uploads: uploadConfig{Verify: string(o.Verify)},
+		Uploads: uploadConfig{Verify: string(o.Verify), VerifyDelay: o.VerifyDelay},
 		Admin:   adminConfig{Addr: o.Admin.Addr},
 		Log:     logConfig{Format: "auto", Level: "info"},
 		Gates:   defaultGates(),
@@ -150,7 +151,7 @@ func (c config) options(a app, log *slog.Logger) (worker.Options, error) {
 	o.Policy.MaxAttempts, o.Policy.MaxPossiblyBilled = c.Budgets.MaxAttempts, c.Budgets.MaxPossiblyBilled
 	o.Policy.GiveUpAfter = c.Budgets.GiveUpAfter
 	o.PricePer1000 = c.Price
-	o.Verify = idempotency.Verify(c.Uploads.Verify)
+	o.Verify, o.VerifyDelay = idempotency.Verify(c.Uploads.Verify), c.Uploads.VerifyDelay
 	o.Admin = worker.Admin(c.Admin)
 	o.SkipAuthCheck = c.AudD.SkipCheck
 	o.Version = version()
