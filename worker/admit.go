@@ -34,9 +34,11 @@ func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 		switch {
 		case err == nil:
 			d.permit = permit
+			w.shutLog.granted(permit)
 			return nil
 		case errors.As(err, &refusal):
 			w.metrics.refusal(d.payload.Path, refusal.Gate)
+			w.shutLog.refused(d.payload.Path, refusal)
 			if ans := w.hopeless(ctx, d, refusal); ans != nil {
 				return ans
 			}

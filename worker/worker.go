@@ -55,6 +55,7 @@ type Worker struct {
 	metrics *metrics
 	waits   *waits
 	warn    *warner
+	shutLog *shutLog
 
 	open    context.Context // done: take nothing new, waiting deliveries return
 	shut    context.CancelFunc
@@ -85,6 +86,7 @@ func New(ctx context.Context, opts Options, records Records) (*Worker, error) {
 	w.halted, w.halt = context.WithCancel(context.WithoutCancel(ctx))
 	w.open, w.shut = context.WithCancel(context.WithoutCancel(ctx))
 	w.warn = newWarner(w.log)
+	w.shutLog = newShutLog(w.log)
 	w.metrics = newMetrics(opts)
 	w.waits = newWaits(w.log)
 	if err := w.connect(); err != nil {
