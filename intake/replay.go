@@ -21,7 +21,18 @@ var ErrNotReplayable = errors.New("nothing to replay")
 // ErrNotReplayable nor store.ErrUnknownKey is a refusal in a sentence, or Redis
 // or the store failed.
 func (in *Intake) Replay(ctx context.Context, key string) (Verdict, error) {
-	st, it, err := in.replayable(ctx, key)
+	return in.replay(ctx, key, tasks.Archive)
+}
+
+// Release does the same for a held upload that a person has resolved: its next
+// delivery asks the ledger, and settles it or sends it.
+func (in *Intake) Release(ctx context.Context, key string) (Verdict, error) {
+	return in.replay(ctx, key, tasks.Hold)
+}
+
+// replay runs a finished task again whose verdict is the one expected.
+func (in *Intake) replay(ctx context.Context, key string, want tasks.Verdict) (Verdict, error) {
+	st, it, err := in.replayable(ctx, key, want)
 	if err != nil {
 		return Failed, fmt.Errorf("replay: %w", err)
 	}
@@ -36,14 +47,14 @@ func (in *Intake) Replay(ctx context.Context, key string) (Verdict, error) {
 	return it.Verdict, nil
 }
 
-func (in *Intake) replayable(ctx context.Context, key string) (store.Standing, *Item, error) {
+func (in *Intake) replayable(ctx context.Context, key string, want tasks.Verdict) (store.Standing, *Item, error) {
 	st, err := in.opts.Store.Standing(ctx, key)
 	switch {
 	case err != nil:
 		return st, nil, err
 	case !st.Known:
 		return st, nil, store.ErrUnknownKey
-	case st.Finished && (st.Verdict != tasks.Archive || st.Final):
+	case st.Finished && (st.Verdict != want || st.Final):
 		return st, nil, fmt.Errorf("%w: it is %s", ErrNotReplayable, standingWord(st))
 	case !st.Finished && st.Generation == 0:
 		return st, nil, fmt.Errorf("%w: it waits for its first run", ErrNotReplayable)
