@@ -87,6 +87,7 @@ func (m *manifestReader) read() error {
 		_, _ = m.lines.r.Discard(3) // just peeked at
 		head = head[3:]
 	}
+	err = nil
 	switch first := bytes.TrimLeft(head, " \t\r\n"); {
 	case bytes.HasPrefix(first, []byte("{")):
 		err = m.jsonl()

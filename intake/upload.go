@@ -53,6 +53,10 @@ func number(req Request, inputs []found) {
 			}
 			continue
 		}
+		if req.Params.AudioID != nil && len(inputs) > 1 {
+			input.refusal = fmt.Sprintf("is one of %d inputs: one audio_id takes one", len(inputs))
+			continue
+		}
 		if input.source == "" {
 			input.source = strings.ToLower(strings.TrimSpace(req.Params.Source))
 		}

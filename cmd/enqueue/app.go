@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"reprise/idempotency"
 	"reprise/intake"
 	"reprise/internal/redisconn"
 	"reprise/internal/settings"
@@ -37,6 +37,8 @@ type app struct {
 	file              string
 	force, dryRun     bool
 	json, wait, quiet bool
+	yes               bool // upload: asked already
+	uploads           bool // the upload ledger is needed
 	cfg               config
 }
 
@@ -120,6 +122,12 @@ func (a *app) open(ctx context.Context) (*session, error) {
 		}
 	}
 	opts.Store = st
+	if a.uploads {
+		if opts.Ledger, err = idempotency.New(ctx, st.DB(), idempotency.DefaultConfig()); err != nil {
+			s.close()
+			return nil, &failure{exitNone, err}
+		}
+	}
 	if s.intake, err = intake.New(opts); err != nil {
 		s.close()
 		return nil, err
@@ -146,7 +154,7 @@ func (a *app) addresses() (redisURL, storeURL string, err error) {
 }
 
 // terminal reports whether w is one.
-func terminal(w io.Writer) bool {
+func terminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

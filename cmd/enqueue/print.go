@@ -23,8 +23,30 @@ type printer struct {
 // bad says of each bad input what is wrong with it.
 func (p *printer) bad(plan *intake.Plan) {
 	for _, it := range plan.Bad() {
-		fmt.Fprintf(p.std.err, "enqueue: %s %s\n", printable(it.Name), it.Reason)
+		fmt.Fprintf(p.std.err, "enqueue: %s%s\n", label(it), printable(it.Reason))
 	}
+}
+
+// warnings says what is odd about inputs that are not refused.
+func (p *printer) warnings(plan *intake.Plan) {
+	for _, it := range plan.Items {
+		if it.Warning != "" && it.Verdict != intake.Refused && it.Verdict != intake.Failed {
+			fmt.Fprintf(p.std.err, "enqueue: warning: %s%s\n", label(it), printable(it.Warning))
+		}
+	}
+}
+
+// label is what a sentence about an input begins with: its place in the
+// manifest, if any, and its name, if it has one.
+func label(it intake.Item) string {
+	var b strings.Builder
+	if at := it.At.String(); at != "" {
+		b.WriteString(printable(at) + ": ")
+	}
+	if it.Name != "" {
+		b.WriteString(printable(it.Name) + " ")
+	}
+	return b.String()
 }
 
 func (p *printer) line(format string, args ...any) {
@@ -42,7 +64,13 @@ func (p *printer) dryRun(plan *intake.Plan) report {
 		num(c.ByVerdict[intake.SameContent]), num(c.ByVerdict[intake.Refused]))
 	p.line("units %s at most   %s", thousands(c.Units), p.money(c.Units))
 	p.longer(c)
-	p.line("nothing was queued")
+	if c.Resent > 0 {
+		p.line("%s were sent before: --force bills them again", uploads(c.Resent))
+	}
+	if plan.Request.NextID {
+		p.line("audio_ids that are not known yet are allotted when it is queued")
+	}
+	p.line(nothingQueued)
 	return report{}
 }
 
@@ -86,8 +114,27 @@ func (p *printer) queued(plan *intake.Plan) {
 	}
 	p.line("batch %s: %s; %s units at most, %s", plan.Batch, strings.Join(parts, ", "), thousands(c.Units), p.money(c.Units))
 	p.longer(c)
-	if !p.wait && c.ByVerdict[intake.Queued]+c.ByVerdict[intake.Waiting] > 0 {
+	p.allotted(plan)
+	switch {
+	case p.wait || c.ByVerdict[intake.Queued]+c.ByVerdict[intake.Waiting] == 0:
+	case plan.Request.Force:
+		p.line("To see the results run the command with --wait and without --force, which would pay again.")
+	default:
 		p.line("To see the results run the same command with --wait: nothing is queued twice.")
+	}
+}
+
+// allotted tells which file has which slot: AudD does not.
+func (p *printer) allotted(plan *intake.Plan) {
+	if !plan.Request.NextID {
+		return
+	}
+	for i := range plan.Items {
+		it := &plan.Items[i]
+		id, ok := it.AudioID()
+		if ok && it.Verdict != intake.Queue && it.Verdict != intake.Refused && it.Verdict != intake.Failed {
+			p.line("audio_id %d  %s", id, printable(it.Name))
+		}
 	}
 }
 
@@ -106,12 +153,18 @@ func (p *printer) interrupted(ctx context.Context, plan *intake.Plan, err error)
 			return &failure{code, werr}
 		}
 	}
+	if !p.json {
+		p.allotted(plan)
+	}
 	what := err
 	if ctx.Err() != nil {
 		what = errors.New("stopped")
 	}
-	return &failure{code, fmt.Errorf("%w: %s of %s queued (batch %s) and kept; run the same command again to go on, nothing is queued twice",
-		what, num(kept), files(c.Found), plan.Batch)}
+	how := "run the same command again to go on, nothing is queued twice"
+	if plan.Request.Force {
+		how = "to go on force the rest only: what was done since would be paid for once more"
+	}
+	return &failure{code, fmt.Errorf("%w: %s of %s queued (batch %s) and kept; %s", what, num(kept), files(c.Found), plan.Batch, how)}
 }
 
 // row prints one result.

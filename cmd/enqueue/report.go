@@ -16,7 +16,8 @@ type report struct {
 	Interrupted bool           `json:"interrupted"`
 	Found       int            `json:"found"`
 	Verdicts    map[string]int `json:"verdicts"`
-	Units       int64          `json:"units"` // at most
+	Units       int64          `json:"units"`  // at most
+	Resent      int            `json:"resent"` // uploads that are billed again
 	Price       *float64       `json:"price_per_1000"`
 	Cost        *float64       `json:"cost"` // null = price unknown
 	Items       []reportItem   `json:"items"`
@@ -24,10 +25,19 @@ type report struct {
 }
 
 type reportItem struct {
-	Name    string          `json:"name"`
-	Verdict intake.Verdict  `json:"verdict"`
-	Reason  string          `json:"reason,omitempty"`
-	Key     string          `json:"key,omitempty"`
+	Name    string         `json:"name"`
+	Verdict intake.Verdict `json:"verdict"`
+	Reason  string         `json:"reason,omitempty"`
+	Warning string         `json:"warning,omitempty"`
+	Key     string         `json:"key,omitempty"`
+	// AudioID and Source are those of an upload; absent until one is allotted.
+	AudioID    *int64 `json:"audio_id,omitempty"`
+	Source     string `json:"source,omitempty"`
+	ExternalID string `json:"external_id,omitempty"`
+	// Row and Line are those in the manifest.
+	Row  int `json:"row,omitempty"`
+	Line int `json:"line,omitempty"`
+
 	Units   int64           `json:"units"`
 	Seconds float64         `json:"seconds,omitempty"`
 	Outcome tasks.Outcome   `json:"outcome,omitempty"`
@@ -38,7 +48,7 @@ func (p *printer) report(plan *intake.Plan, rows []intake.Row) report {
 	c := plan.Counts()
 	r := report{
 		Batch: plan.Batch, Path: plan.Request.Path, DryRun: p.app.dryRun, Found: c.Found,
-		Verdicts: map[string]int{}, Units: c.Units, Items: []reportItem{}, Results: rows,
+		Verdicts: map[string]int{}, Units: c.Units, Resent: c.Resent, Items: []reportItem{}, Results: rows,
 	}
 	if r.DryRun {
 		r.Batch = ""
@@ -52,8 +62,10 @@ func (p *printer) report(plan *intake.Plan, rows []intake.Row) report {
 	}
 	for _, it := range plan.Items {
 		r.Items = append(r.Items, reportItem{
-			Name: it.Name, Verdict: it.Verdict, Reason: it.Reason, Key: it.Payload.Key, Units: it.Units,
+			Name: it.Name, Verdict: it.Verdict, Reason: it.Reason, Warning: it.Warning, Key: it.Payload.Key, Units: it.Units,
 			Seconds: it.Payload.Input.Seconds, Outcome: it.Outcome, Result: it.Result,
+			AudioID: it.Payload.Params.AudioID, Source: it.Payload.Params.Source, ExternalID: it.ExternalID,
+			Row: it.At.Row, Line: it.At.Line,
 		})
 	}
 	return r

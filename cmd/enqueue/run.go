@@ -89,7 +89,7 @@ func newRoot(a *app) *cobra.Command {
 	}
 	root.SetHelpTemplate(helpTemplate)
 	a.flags(root.PersistentFlags())
-	root.AddCommand(newRecognize(a), newEnterprise(a))
+	root.AddCommand(newRecognize(a), newEnterprise(a), newUpload(a))
 	return root
 }
 

@@ -2,14 +2,28 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"reprise/intake"
 	"reprise/tasks"
 )
 
-// submit is what recognize and enterprise do: plan, enqueue, wait, report.
+// nothingQueued is how a command ends that changed nothing.
+const nothingQueued = "nothing was queued"
+
+// submit does what a command is for, with inputs from the command line.
 func (a *app) submit(ctx context.Context, req intake.Request, args []string) error {
+	return a.process(ctx, req, func(s *session, progress func(intake.Progress)) (*intake.Plan, error) {
+		return s.intake.Plan(ctx, req, args, progress)
+	})
+}
+
+// planner makes the plan of a command.
+type planner func(s *session, progress func(intake.Progress)) (*intake.Plan, error)
+
+// process is what all commands do: plan, enqueue, wait, report.
+func (a *app) process(ctx context.Context, req intake.Request, plans planner) error {
 	if err := a.load(); err != nil {
 		return err
 	}
@@ -24,19 +38,25 @@ func (a *app) submit(ctx context.Context, req intake.Request, args []string) err
 	p := &printer{app: a, colour: terminal(a.std.out) && a.getenv("NO_COLOR") == ""}
 
 	bar := a.newProgress("checking")
-	plan, err := s.intake.Plan(ctx, req, args, bar.update)
+	plan, err := plans(s, bar.update)
 	bar.stop()
 	if err != nil {
-		return a.stopped(ctx, err, "nothing was queued")
+		return a.stopped(ctx, err, nothingQueued)
 	}
 	if a.dryRun {
 		p.bad(plan)
+		p.warnings(plan)
 		return p.finish(p.dryRun(plan), exitCode(plan))
+	}
+	if err := a.consent(ctx, p, plan); err != nil {
+		p.bad(plan)
+		return err
 	}
 	bar = a.newProgress("queueing")
 	err = s.intake.Enqueue(ctx, plan, bar.update)
 	bar.stop()
 	p.bad(plan)
+	p.warnings(plan)
 	if err != nil {
 		return p.interrupted(ctx, plan, err)
 	}
@@ -52,6 +72,9 @@ func (a *app) submit(ctx context.Context, req intake.Request, args []string) err
 // checkParams refuses flags no input could make right, before anything is opened.
 func checkParams(req intake.Request) error {
 	probe := tasks.Input{Kind: tasks.URLInput, URL: "http://localhost/"}
+	if req.Path == tasks.Upload && req.Params.AudioID == nil {
+		req.Params.AudioID = new(int64) // each input has its own
+	}
 	_, err := tasks.New(req.Path, probe, req.Params, req.MaxUnits)
 	return err
 }
@@ -80,10 +103,14 @@ func (a *app) stopped(ctx context.Context, err error, state string) error {
 	// What failed because of the signal says so in several ways.
 	if ctx.Err() != nil {
 		code := exitNone
-		if state != "nothing was queued" {
+		if state != nothingQueued {
 			code = exitSome
 		}
 		return &failure{code, fmt.Errorf("stopped: %s", state)}
+	}
+	var f *failure
+	if errors.As(err, &f) {
+		return f
 	}
 	return &failure{exitNone, err}
 }
