@@ -59,18 +59,16 @@ func (l *Ledger) Claim(ctx context.Context, claims ...Claim) ([]Claimed, error) 
 }
 
 func (l *Ledger) claim(ctx context.Context, tx *txn, c Claim) (Claimed, error) {
-	var got Claimed
-	if got.Refused = c.validate(); got.Refused != nil {
-		return got, nil
-	}
 	k, known, err := keyOf(ctx, tx, c.Key)
 	if err != nil {
-		return got, err
+		return Claimed{}, err
 	}
-	if known {
-		if got.Refused = k.same(c.Source, c.AudioID, c.SHA256); got.Refused != nil {
-			return got, nil
-		}
+	got := Claimed{Refused: c.validate()}
+	if known && got.Refused == nil {
+		got.Refused = k.same(c.Source, c.AudioID, c.SHA256)
+	}
+	if got.Refused != nil {
+		return got, nil
 	}
 	slot, taken, err := slotOf(ctx, tx, c.Source, c.AudioID)
 	if err != nil {

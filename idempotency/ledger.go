@@ -107,17 +107,26 @@ func (l *Ledger) write(ctx context.Context, doing string, run func(ctx context.C
 		err = run(ctx, t)
 	}
 	if err != nil {
-		return l.giveUp(doing, tx, err)
+		return giveUp(doing, tx, overtaken(ctx, err))
 	}
 	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("%s: commit: %w", doing, err)
+		return fmt.Errorf("%s: commit: %w", doing, overtaken(ctx, err))
 	}
 	return nil
 }
 
+// overtaken names the reason when database/sql rolled the transaction back
+// because its context ended; its own words say only that it is over.
+func overtaken(ctx context.Context, err error) error {
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
+}
+
 // giveUp rolls back. A rollback that fails undoes nothing less: the
 // transaction was over, and an unfinished one never becomes visible.
-func (l *Ledger) giveUp(doing string, tx *sql.Tx, cause error) error {
+func giveUp(doing string, tx *sql.Tx, cause error) error {
 	err := tx.Rollback()
 	if errors.Is(err, sql.ErrTxDone) {
 		err = nil

@@ -36,10 +36,11 @@ type Entry struct {
 // List returns keys in their current generation, in the order of the keys.
 func (l *Ledger) List(ctx context.Context, f Filter) ([]Entry, error) {
 	where, args := f.sql()
-	rows, err := l.db.QueryContext(ctx, `SELECT k.key, k.source, k.audio_id, k.sha256, k.generation, k.since,
-		COALESCE(s.key, ''), `+maybeColumns+` FROM upload_key k
+	query := `SELECT k.key, k.source, k.audio_id, k.sha256, k.generation, k.since,
+		COALESCE(s.key, ''), ` + maybeColumns + ` FROM upload_key k
 		LEFT JOIN upload u ON u.key = k.key AND u.generation = k.generation
-		LEFT JOIN upload_slot s ON s.source = k.source AND s.audio_id = k.audio_id`+where, args...)
+		LEFT JOIN upload_slot s ON s.source = k.source AND s.audio_id = k.audio_id` + where
+	rows, err := l.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list uploads: %w", err)
 	}

@@ -71,6 +71,7 @@ func latch(t testing.TB, l *idempotency.Ledger, a idempotency.Attempt) idempoten
 	return got
 }
 
+// refused is the error of a latch that must not be had.
 func refused[E error](t testing.TB, l *idempotency.Ledger, a idempotency.Attempt) E {
 	t.Helper()
 	var want E

@@ -28,7 +28,7 @@ func TestRestoredBackupFailsClosedUntilAdopted(t *testing.T) {
 	require.Equal(t, int64(1), behind.Highest.Seq)
 	lost := attempt(2, "c")
 	lost.Remembered = remembered
-	refused[*idempotency.BehindError](t, restored, lost)
+	require.ErrorContains(t, refused[*idempotency.BehindError](t, restored, lost), "restored backup")
 	require.False(t, look(t, restored, "k2").Known)
 
 	// Without the memory it goes on, and the number alone would say nothing.

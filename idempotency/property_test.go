@@ -3,6 +3,7 @@ package idempotency_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -45,7 +46,9 @@ type world struct {
 	keys  []*model
 	calls []*call
 	n     int
+	turn  int
 	run   string
+	seen  map[string]int // what happened over all runs, so that the test is known to test something
 }
 
 const (
@@ -90,8 +93,7 @@ func (w *world) make(t *rapid.T) {
 }
 
 // latch may come long after the attempt read its clock.
-func (w *world) latch(t *rapid.T) {
-	c := w.pick(t, made)
+func (w *world) latch(t *rapid.T, c *call) {
 	m := w.model(c.attempt.Key)
 	got, err := w.l.Latch(context.Background(), c.attempt)
 	if err != nil {
@@ -104,18 +106,19 @@ func (w *world) latch(t *rapid.T) {
 	m.state, m.sentAt = idempotency.Sent, c.attempt.At
 }
 
-func (w *world) firstByteAllowed(t *rapid.T) {
-	c := w.pick(t, latched)
-	if c.right.Fresh(w.now) == nil {
-		c.step = passed
+func (w *world) firstByteAllowed(t *rapid.T, c *call) {
+	if c.right.Fresh(w.now) != nil {
+		w.report(t, c) // stale: it ends without a byte
+		return
 	}
+	c.step = passed
 }
 
 // send lets bytes leave: the moment that is paid.
-func (w *world) send(t *rapid.T) {
-	c := w.pick(t, passed)
+func (w *world) send(t *rapid.T, c *call) {
 	m := w.model(c.attempt.Key)
 	c.step = sent
+	w.seen["send"]++
 	m.sends[c.right.Generation]++
 	require.Equal(t, 1, m.sends[c.right.Generation], "two sends of generation %d", c.right.Generation)
 	if c.right.Generation != m.generation {
@@ -126,8 +129,7 @@ func (w *world) send(t *rapid.T) {
 }
 
 // report is truthful: only what never sent, or was refused before work, releases.
-func (w *world) report(t *rapid.T) {
-	c := w.pick(t, latched, sent, ended)
+func (w *world) report(t *rapid.T, c *call) {
 	effect := c.report
 	if effect == "" {
 		effect = rapid.SampledFrom(idempotency.Effects).Draw(t, "effect")
@@ -150,8 +152,20 @@ func (w *world) report(t *rapid.T) {
 		require.Equal(t, idempotency.Sent, was, "only what is on its way is released")
 		delete(m.unreleased, c.attempt.AttemptID)
 		m.generation, m.state = m.generation+1, idempotency.Free
+		w.seen["release"]++
 	}
 }
+
+// advance lets one worker go one step of its way.
+func (w *world) advance(t *rapid.T) {
+	c := w.pick(t, made, latched, passed, sent)
+	map[string]func(*rapid.T, *call){
+		made: w.latch, latched: w.firstByteAllowed, passed: w.send, sent: w.report,
+	}[c.step](t, c)
+}
+
+// again repeats a report, or releases before the first byte.
+func (w *world) again(t *rapid.T) { w.report(t, w.pick(t, latched, ended)) }
 
 // crash ends a worker without a word, at any step.
 func (w *world) crash(t *rapid.T) {
@@ -178,6 +192,7 @@ func (w *world) resolve(t *rapid.T) {
 	}
 	require.Contains(t, []idempotency.State{idempotency.Sent, idempotency.Uncertain}, m.state)
 	require.False(t, w.now.Before(m.sentAt.Add(timeout)) && as == idempotency.AsRetry)
+	w.seen["resolve as "+string(as)]++
 	if m.state = idempotency.Settled; as == idempotency.AsRetry {
 		m.raisedByPerson()
 	}
@@ -208,38 +223,53 @@ func (w *world) claim(t *rapid.T) {
 }
 
 func (w *world) pass(t *rapid.T) {
-	steps := []time.Duration{time.Second, 4 * time.Second, 6 * time.Second, timeout, timeout + margin, timeout + retryWait}
+	steps := []time.Duration{time.Second, time.Second, 4 * time.Second, 6 * time.Second, timeout, timeout + margin, timeout + retryWait}
 	w.now = w.now.Add(rapid.SampledFrom(steps).Draw(t, "step"))
 }
 
-// check compares every key with its model after every action.
+// check compares one key after the other with its model, one for each action:
+// a difference stays and is found a step later.
 func (w *world) check(t *rapid.T) {
-	for _, m := range w.keys {
-		st, err := w.l.Look(context.Background(), m.claim.Key)
-		require.NoError(t, err)
-		require.Equal(t, m.generation, st.Generation, "nobody else raises the generation")
-		require.Equal(t, m.state, st.State)
+	w.turn++
+	m := w.keys[w.turn%len(w.keys)]
+	st, err := w.l.Look(context.Background(), m.claim.Key)
+	require.NoError(t, err)
+	require.Equal(t, m.generation, st.Generation, "nobody else raises the generation")
+	require.Equal(t, m.state, st.State)
+}
+
+// Long runs find more here than many: a key's story has several sends.
+func init() {
+	if err := flag.Set("rapid.steps", "120"); err != nil {
+		panic(err)
 	}
 }
 
 func TestNoScheduleYieldsTwoAutomaticSends(t *testing.T) {
 	t.Parallel()
 	l, _ := open(t, filepath.Join(t.TempDir(), "reprise.db"))
-	runs := 0
+	runs, seen := 0, map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
-		w := &world{l: l, now: start, run: fmt.Sprint("run", runs)}
+		w := &world{l: l, now: start, run: fmt.Sprint("run", runs), seen: seen}
 		for i, slot := range []int64{1, 2, 2} { // two contents fight for one slot
 			c := other(slot, fmt.Sprintf("%s-key%d", w.run, i), false)
 			c.Source = w.run
 			w.keys = append(w.keys, &model{claim: c, state: idempotency.Free, sends: map[int64]int{}, unreleased: map[string]bool{}})
 		}
-		t.Repeat(map[string]func(*rapid.T){
-			"make": w.make, "latch": w.latch, "first byte": w.firstByteAllowed, "send": w.send, "report": w.report,
-			"crash": w.crash, "expire": w.expire, "resolve": w.resolve, "reopen": w.reopen, "claim": w.claim,
-			"pass": w.pass, "": w.check,
+		for range 3 {
+			w.make(t)
+		}
+		t.Repeat(map[string]func(*rapid.T){ // a name more often is an action more often
+			"make": w.make, "advance": w.advance, "advance 2": w.advance, "advance 3": w.advance, "advance 4": w.advance,
+			"again": w.again, "crash": w.crash, "expire": w.expire, "expire 2": w.expire, "resolve": w.resolve,
+			"resolve 2": w.resolve, "reopen": w.reopen, "claim": w.claim, "pass": w.pass, "": w.check,
 		})
 	})
+	t.Log(seen)
+	for _, what := range []string{"send", "release", "resolve as settled", "resolve as retry"} {
+		require.Positive(t, seen[what], what)
+	}
 }
 
 // The same with real concurrency: workers, latecomers and an expirer on one key,
@@ -263,8 +293,7 @@ func TestConcurrentWorkersSendOncePerGeneration(t *testing.T) {
 			for n := range 15 {
 				a := attempt(1, fmt.Sprintf("%d-%d", i, n))
 				got, err := l.Latch(context.Background(), a)
-				var taken *idempotency.TakenError
-				if errors.As(err, &taken) {
+				if _, is := errors.AsType[*idempotency.TakenError](err); is {
 					if _, err := l.Expire(context.Background(), "k1", start.Add(time.Second)); err != nil {
 						t.Error(err)
 					}
