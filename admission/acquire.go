@@ -66,6 +66,8 @@ func (r Request) check() error {
 	switch {
 	case r.Key == "" || r.AttemptID == "":
 		return errors.New("Key and AttemptID must be set")
+	case strings.ContainsAny(r.Key+r.AttemptID, " \n") || r.AttemptID == "-":
+		return errors.New("Key and AttemptID must not contain spaces")
 	case strings.ContainsAny(r.Group, ",: "):
 		return fmt.Errorf("group %q must not contain commas, colons or spaces", r.Group)
 	case r.Units < 0:

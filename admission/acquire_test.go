@@ -32,7 +32,7 @@ func TestAcquireRepeatsItsAnswer(t *testing.T) {
 	require.Equal(t, first.Source, again.Source)
 	require.Equal(t, first.Record, again.Record)
 	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
-	require.EqualValues(t, 1, b.num("j:recognize_x", "pb"))
+	require.Equal(t, "1", b.rec("recognize_x", "pb"))
 	require.EqualValues(t, 1, b.num("b:"+first.budgets, "reserved"))
 }
 
@@ -192,7 +192,7 @@ func TestEndOfContextWhileWaitingForTheStartGivesThePermitBack(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, b.Close())
 	require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
-	require.EqualValues(t, 0, b.num("j:"+keyOf(2), "pb"))
+	require.Equal(t, "0", b.rec(keyOf(2), "pb"))
 }
 
 func TestARequestThatSaysNothingIsRefusedByName(t *testing.T) {

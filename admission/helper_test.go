@@ -84,6 +84,14 @@ func (b *bench) field(hash, field string) string {
 	return v
 }
 
+// rec is one word of a task's record.
+func (b *bench) rec(key, word string) string {
+	b.t.Helper()
+	h, err := b.rdb.HGetAll(context.Background(), b.key("j:"+key)).Result()
+	require.NoError(b.t, err)
+	return lineHash(h)[word]
+}
+
 func (b *bench) num(hash, field string) int64 {
 	n, _ := strconv.ParseInt(b.field(hash, field), 10, 64)
 	return n

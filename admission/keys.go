@@ -11,6 +11,7 @@ const DefaultPrefix = "reprise:{adm}:"
 //	s:<source>:<path>       hash  for ever       exchange, renew, limits, gate
 //	g                       hash  for ever       exchange, renew, limits
 //	grp:<group>             hash  for ever       exchange, renew, limits
+//	tune                    hash  for ever       limits
 //	p                       zset  while permits  exchange, renew
 //	j:<task key>            hash  14 days after  exchange, renew
 //	                              the last write,
@@ -25,7 +26,8 @@ const DefaultPrefix = "reprise:{adm}:"
 // s:<source>:<path>, the state of a source+path:
 //
 //	rev                          revision of the limits copied here; absent = not loaded, nothing is admitted
-//	lc lr lrb lu lub ld lm       limits: concurrency, requests/min and burst, units/min and burst, units/day, units/month
+//	am                           cap of AIMD where no concurrency is configured; 0 = AIMD off
+//	lc lr lrb lu lub ld lm       limits (absent = 0): concurrency, requests/min and burst, units/min and burst, units/day, units/month
 //	inflight                     permits held; recounted from p every 30 s
 //	tat utat                     GCRA of requests and units, µs; with _idle when it last stood idle, _wait the last place given to a waiter
 //	inflight_wait                last place given to a waiter for a permit, µs
@@ -42,26 +44,27 @@ const DefaultPrefix = "reprise:{adm}:"
 //	probe epoch                  key of the probe; rises with every opening and shutting
 //	fails auth nf                in a row: failures, authentication failures, 404s
 //
-// g, everything together: rev, scopes (names of all s: and grp: hashes), the
-// limits, inflight, tat, utat as above, rr (turn of round_robin), recount (when
-// p was last counted), and the tuning: aimd aimd_start aimd_floor aimd_max,
-// brk_fails brk_window brk_cool brk_cool_max brk_auth brk_404, halt_hour
-// halt_blocked.
+// g, everything together: rev, the limits, inflight, tat, utat as above, rr
+// (turn of round_robin), recount (when p was last counted).
+//
+// tune: aimd aimd_start aimd_floor aimd_max, brk_fails brk_window brk_cool
+// brk_cool_max brk_auth brk_404, halt_hour halt_blocked (Config.AIMD and
+// Config.Breaker), scopes (names of all s: and grp: hashes).
 //
 // grp:<group>: rev, share (per mille), pin (source), ld, lm,
 // in:<source>:<path> (permits held), tat:<source>:<path> (its share of the rate).
 //
 // p: member = task key, score = when the permit ends.
 //
-// j:<task key>, the record of a task and its unsettled attempt:
+// j:<task key>, the record of a task. Fields of several words, "-" for empty:
 //
-//	gen counted pb streak same thr last spent ff   the Record; pb includes the attempt in flight
-//	fs fn                                          source of the last failure, failures in a row there
-//	a src path grp units at epoch bk start probe   the unsettled attempt (a = '': none): attempt id, where, units, admitted,
-//	                                               epoch, budgets it charged, start µs, whether it is a probe
-//	kept                                           1: its units were turned from reserved to spent when its permit ended
-//	t                                              attempt settled last (tombstone)
-//	la lsrc lunits lat lbk                         the attempt before, if it was lost
+//	a  attempt id that is charged and not settled; '' = none
+//	t  attempt id settled last (tombstone)
+//	r  generation, counted, possibly billed (the attempt in flight included), streak, same outcome, throttles, spent ms, first failure,
+//	   failures in a row on its source, last outcome, that source
+//	u  of attempt a: source, path, group, units, admitted, epoch, start µs, probe, kept (1: its units were turned from reserved to spent
+//	   when its permit ended), budgets it charged
+//	l  the attempt before, if it was lost: id, source, units, admitted, budgets
 //
 // b:<scope>:<period>: reserved, spent; reserved + spent ≤ cap. scope is
 // <source>:<path>, g or group/<name>; period is 2026-11-30 or 2026-11.

@@ -66,7 +66,7 @@ func TestRedisCutFailsClosedAndEverythingGoesOnAfterwards(t *testing.T) {
 		b.repeatLate()
 		return b.num(mainRecognize, "inflight") == 0
 	}, 10*time.Second, 10*time.Millisecond, "the settle is repeated by itself")
-	require.Zero(t, b.num("j:"+keyOf(2), "pb"), "no attempt was counted")
+	require.Contains(t, []string{"", "0"}, b.rec(keyOf(2), "pb"), "no attempt was counted")
 	b.settle(b.acquire(request(keyOf(2))), done)
 }
 
@@ -82,9 +82,9 @@ func TestAGrantWhoseAnswerNeverCameIsGivenBack(t *testing.T) {
 	proxy.Restore()
 	require.Eventually(t, func() bool {
 		b.repeatLate()
-		return b.num(mainRecognize, "inflight") == 0 && b.field("j:"+r.Key, "t") == r.AttemptID
+		return b.num(mainRecognize, "inflight") == 0 && b.rec(r.Key, "t") == r.AttemptID
 	}, 10*time.Second, 10*time.Millisecond)
-	require.Zero(t, b.num("j:"+r.Key, "pb"))
+	require.Contains(t, []string{"", "0"}, b.rec(r.Key, "pb"))
 	p := b.acquire(request(r.Key))
 	require.Nil(t, p.Lost)
 	require.EqualValues(t, 1, b.num("b:"+p.budgets, "reserved"))

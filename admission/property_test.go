@@ -88,8 +88,7 @@ func (m *model) lateSettle(rt *rapid.T) {
 		return
 	}
 	p := m.dead[i]
-	j := "j:" + p.Key
-	if b := m.gates[0]; b.field(j, "a") != p.AttemptID && b.field(j, "la") != p.AttemptID {
+	if b := m.gates[0]; b.rec(p.Key, "a") != p.AttemptID && b.rec(p.Key, "la") != p.AttemptID {
 		return
 	}
 	m.dead = append(m.dead[:i], m.dead[i+1:]...)

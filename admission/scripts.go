@@ -18,7 +18,7 @@ var (
 		"settle", "exchange")
 	renewScript  = script("prelude", "budget", "record", "renew")
 	limitsScript = script("prelude", "limits")
-	seedScript   = script("prelude", "seed")
+	seedScript   = script("prelude", "budget", "record", "seed")
 	gateScript   = script("prelude", "shutter", "gate")
 	peekScript   = script("prelude", "peek")
 	pauseScript  = script("prelude", "pause")

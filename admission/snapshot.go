@@ -127,7 +127,7 @@ func (g *Gates) SourcesSnapshot(ctx context.Context) (State, error) {
 }
 
 func (g *Gates) snapshot(ctx context.Context, want func(tasks.Path) bool) (State, error) {
-	hashes, now, _, err := g.read(ctx, "", "g")
+	hashes, now, _, err := g.read(ctx, "", "tune")
 	if err != nil {
 		return State{}, err
 	}
@@ -242,10 +242,10 @@ func (v view) source(source string, path tasks.Path, h hash) SourceState {
 	if s.Halt != "" {
 		s.HaltBy, s.HaltSince, s.ProbeAt = h["halt_by"], h.moment("halt_at"), h.moment("halt_probe")
 	}
-	if v.global.int("aimd") == 1 {
+	if most := h.int("am"); most > 0 {
 		limit := s.Permits
 		if limit <= 0 {
-			limit = v.global.int("aimd_max")
+			limit = most
 		}
 		learned := max(1, h.int("lim")/1000)
 		s.PermitsLearned = learned < limit || s.Permits <= 0

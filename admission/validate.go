@@ -12,7 +12,7 @@ import (
 	"reprise/tasks"
 )
 
-var nameRule = regexp.MustCompile(`^[a-z0-9_-]{1,40}$`)
+var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
 // problems collects every wrong field.
 type problems []error

@@ -3,25 +3,25 @@
 -- throttles, by the whole fleet together.
 
 -- permits_of: how many calls may be in flight, configured and learned.
-local function permits_of(s)
-  local cap = num(s, 'lc')
-  if num(g, 'aimd') == 0 then return cap end
-  if cap <= 0 then cap = num(g, 'aimd_max') end
+function M.permits_of(s)
+  local cap, most = num(s, 'lc'), num(s, 'am')
+  if most == 0 then return cap end
+  if cap <= 0 then cap = most end
   return min(cap, max(1, floor(num(s, 'lim') / 1000)))
 end
 
 -- rate_of: requests per minute, burst, and the cost of one call.
-local function rate_of(s)
+function M.rate_of(s)
   local per_minute, burst = num(s, 'lr'), max(1, num(s, 'lrb'))
   local learned = num(s, 'rl') / 1000
-  if learned > 0 and num(g, 'aimd') == 1 and (per_minute <= 0 or learned < per_minute) then return learned, 1, 1 end
+  if learned > 0 and num(s, 'am') > 0 and (per_minute <= 0 or learned < per_minute) then return learned, 1, 1 end
   return per_minute, burst, 1
 end
 
 -- measure keeps the rate of successes (rq, per minute ×1000) over about a second.
-local function measure(s)
+function M.measure(s)
   local from = num(s, 'rw')
-  add(s, 'rn', 1)
+  M.add(s, 'rn', 1)
   if from == 0 or now < from or now - from > 5000 then
     put(s, 'rw', now)
     put(s, 'rn', 1)
@@ -37,7 +37,7 @@ end
 -- grow_rate: quickly while the rate is a coarse guess, then back to the last
 -- cut, and slowly beyond it, faster the longer no throttle comes. Only a rate
 -- that is used can be known to be too low.
-local function grow_rate(s)
+function M.grow_rate(s)
   local rl, last = num(s, 'rl'), num(s, 'rg')
   if rl == 0 then return end
   put(s, 'rg', now)
@@ -53,14 +53,15 @@ local function grow_rate(s)
   put(s, 'rl', rl * (1 + growth * dt))
 end
 
-local function grow(s)
-  if num(g, 'aimd') == 0 then return end
-  put(s, 'tq', num(s, 'tq') * 0.95)
-  grow_rate(s)
+function M.grow(s)
+  if num(s, 'am') == 0 then return end
+  if num(s, 'tq') > 10 then put(s, 'tq', num(s, 'tq') * 0.95) end
+  M.grow_rate(s)
   local lim = num(s, 'lim')
   if now - num(s, 'full') > 2 * num(s, 'lat') + 100 then return end -- a limit nobody reached teaches nothing
   local cap = num(s, 'lc')
-  if cap <= 0 then cap = num(g, 'aimd_max') end
+  if cap <= 0 then cap = num(s, 'am') end
+  if lim >= cap * 1000 then return end
   if num(s, 'ss') == 1 then
     lim = lim + 1000
   else
@@ -74,7 +75,7 @@ local function grow(s)
 end
 
 -- cut_rate: the first guess is what was under way over a call's latency.
-local function cut_rate(s, lim)
+function M.cut_rate(s, lim)
   local rl, recent = num(s, 'rl'), now - num(s, 'cut') < 1500
   if rl == 0 then
     if num(s, 'lat') == 0 then return end
@@ -91,9 +92,9 @@ end
 
 -- cut: once per congestion event. Only a call admitted after the last cut can
 -- tell that the last cut was not enough. True if this throttle was such news.
-local function cut(s, admitted)
+function M.cut(s, admitted)
   if admitted <= num(s, 'cut') then return false end
-  if num(g, 'aimd') == 0 then
+  if num(s, 'am') == 0 then
     put(s, 'cut', now)
     return true
   end
@@ -102,15 +103,15 @@ local function cut(s, admitted)
   local factor = persist > 150 and 0.5 or 0.85
   local lim = min(num(s, 'lim'), max(1, num(s, 'inflight')) * 1000)
   put(s, 'wmax', lim)
-  put(s, 'lim', max(num(g, 'aimd_floor') * 1000, lim * factor))
+  put(s, 'lim', max(num(M.state('tune'), 'aimd_floor') * 1000, lim * factor))
   put(s, 'ss', 0)
-  cut_rate(s, lim)
+  M.cut_rate(s, lim)
   put(s, 'cut', now)
   return true
 end
 
 -- ramp: after a shut source reopens, concurrency starts from the floor.
-local function ramp(s)
-  put(s, 'lim', num(g, 'aimd_floor') * 1000)
+function M.ramp(s)
+  put(s, 'lim', num(M.state('tune'), 'aimd_floor') * 1000)
   put(s, 'ss', 1)
 end

@@ -6,10 +6,10 @@
 -- Nothing is written: the state is changed in the cache only and dropped.
 local r = { path = arg(), group = arg(), pinned = arg(), exclude = '', key = '', attempt = '', units = 0, bounded = true, r1 = 0, r2 = 0 }
 local reply = {}
-local list = sources_of(r)
+local list = M.sources_of(r)
 for i = 1, #list do
   local t = { r = r }
-  local refusal = try(t, list[i])
+  local refusal = M.try(t, list[i])
   if t.unseeded then return { 4 } end
   if refusal and refusal.gate ~= 'missing' then
     reply[i] = { list[i].name, refusal.gate, max(1, ceil(refusal.wait)), refusal.shut and 1 or 0, 0 }

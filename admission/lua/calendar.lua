@@ -1,7 +1,7 @@
 -- Part of exchange: the days and months of unit budgets, in the zone of the
 -- configuration. Redis has no time zones; the caller sends the offset in force,
 -- the moment it changes and the offset after that.
-local function civil(days) -- days since 1970-01-01 → year, month, day
+function M.civil(days) -- days since 1970-01-01 → year, month, day
   local z = days + 719468
   local era = floor(z / 146097)
   local doe = z - era * 146097
@@ -14,7 +14,7 @@ local function civil(days) -- days since 1970-01-01 → year, month, day
   return year, month, doy - floor((153 * mp + 2) / 5) + 1
 end
 
-local function days_of(year, month, day)
+function M.days_of(year, month, day)
   if month <= 2 then year = year - 1 end
   local era = floor(year / 400)
   local yoe = year - era * 400
@@ -24,12 +24,12 @@ end
 
 -- periods: the current day and budget month with the time left of each, ms.
 local current
-local function periods()
+function M.periods()
   if current then return current end
   local offset = now < zone.untill and zone.offset or zone.after
   local here = now + offset
   local days = floor(here / DAY)
-  local y, m, d = civil(days)
+  local y, m, d = M.civil(days)
   local p = { day = string.format('%04d-%02d-%02d', y, m, d), day_left = (days + 1) * DAY - here }
   if d < anchor then
     m = m - 1
@@ -38,7 +38,7 @@ local function periods()
   p.month = string.format('%04d-%02d', y, m)
   local ny, nm = y, m + 1
   if nm == 13 then ny, nm = y + 1, 1 end
-  p.month_left = days_of(ny, nm, anchor) * DAY - here
+  p.month_left = M.days_of(ny, nm, anchor) * DAY - here
   current = p
   return p
 end

@@ -1,8 +1,8 @@
 -- Part of exchange: in which order sources are tried, and what a group may use.
 
-local function sources_of(r)
+function M.sources_of(r)
   local pinned = r.pinned
-  if pinned == '' and r.group ~= '' then pinned = str(state('grp:' .. r.group), 'pin') end
+  if pinned == '' and r.group ~= '' then pinned = M.str(M.state('grp:' .. r.group), 'pin') end
   local out = {}
   for i = 1, #sources do
     local name = sources[i].name
@@ -13,27 +13,27 @@ local function sources_of(r)
   return out
 end
 
-local function health(name, path)
-  local h = state('s:' .. name .. ':' .. path).v.h
+function M.health(name, path)
+  local h = M.state('s:' .. name .. ':' .. path).v.h
   return h and tonumber(h) or 1000
 end
 
-local function load_of(name, path)
-  local s = state('s:' .. name .. ':' .. path)
-  return num(s, 'inflight') / max(1, permits_of(s))
+function M.load_of(name, path)
+  local s = M.state('s:' .. name .. ':' .. path)
+  return num(s, 'inflight') / max(1, M.permits_of(s))
 end
 
 -- swap puts the i-th in front and keeps the others in order.
-local function front(list, i) table.insert(list, 1, table.remove(list, i)) end
+function M.front(list, i) table.insert(list, 1, table.remove(list, i)) end
 
 -- two_choices: of two random candidates the healthier and less busy is first,
 -- the other second. One time in twenty the other goes first, so that a bad
 -- source keeps a small share and its recovery is seen.
-local function two_choices(list, r)
+function M.two_choices(list, r)
   local a = r.r1 % #list + 1
   local b = r.r2 % (#list - 1) + 1
   if b >= a then b = b + 1 end
-  local function score(i) return health(list[i].name, r.path) * (1 - 0.5 * min(1, load_of(list[i].name, r.path))) end
+  local function score(i) return M.health(list[i].name, r.path) * (1 - 0.5 * min(1, M.load_of(list[i].name, r.path))) end
   local sa, sb = score(a), score(b)
   if sb > sa or sb == sa and floor(r.r2 / 1024) % 2 == 0 then a, b = b, a end
   if floor(r.r1 / 64) % 20 == 0 then a, b = b, a end
@@ -47,12 +47,12 @@ end
 
 -- demote: after two failures in a row of this task on one source it goes last
 -- if another has at least half its health.
-local function demote(list, j, path)
+function M.demote(list, j, path)
   if rnum(j, 'fn') < 2 then return end
   for i = 1, #list do
     if list[i].name == j.fs then
       for k = 1, #list do
-        if k ~= i and health(list[k].name, path) * 2 >= health(j.fs, path) then
+        if k ~= i and M.health(list[k].name, path) * 2 >= M.health(j.fs, path) then
           list[#list + 1] = table.remove(list, i)
           return
         end
@@ -61,23 +61,23 @@ local function demote(list, j, path)
   end
 end
 
-local function candidates(r, j)
-  local list = sources_of(r)
+function M.candidates(r, j)
+  local list = M.sources_of(r)
   if #list < 2 then return list end
   if policy == 'round_robin' then
-    add(g, 'rr', 1)
+    M.add(g, 'rr', 1)
     for _ = 1, num(g, 'rr') % #list do list[#list + 1] = table.remove(list, 1) end
   elseif policy == 'least_inflight' then
     local least = 1
     for i = 2, #list do
-      if num(state('s:' .. list[i].name .. ':' .. r.path), 'inflight') < num(state('s:' .. list[least].name .. ':' .. r.path), 'inflight') then
+      if num(M.state('s:' .. list[i].name .. ':' .. r.path), 'inflight') < num(M.state('s:' .. list[least].name .. ':' .. r.path), 'inflight') then
         least = i
       end
     end
-    front(list, least)
+    M.front(list, least)
   else
-    list = two_choices(list, r)
+    list = M.two_choices(list, r)
   end
-  demote(list, j, r.path)
+  M.demote(list, j, r.path)
   return list
 end

@@ -15,16 +15,16 @@
 --          {1, source, epoch, admitted ms, start in µs, probe, budgets, generation, counted, possibly billed, streak, same outcome, throttles,
 --              last outcome, spent ms, first failure ms, lost attempt, its source, its units, its admission ms}
 --          {0, gate, source, retry ms, no source, never} · {2, until ms, now ms} · {3, missing budget …} · {4} limits not loaded · {5} attempt was settled before
-sweep()
+M.sweep()
 local reply = { num(g, 'rev') }
 for _ = 1, narg() do
-  reply[#reply + 1] = settle({ key = arg(), attempt = arg(), source = arg(), path = arg(), group = arg(), gen = narg(), epoch = narg(),
+  reply[#reply + 1] = M.settle({ key = arg(), attempt = arg(), source = arg(), path = arg(), group = arg(), gen = narg(), epoch = narg(),
     at = narg(), bk = arg(), outcome = arg(), channel = arg(), halt = arg(), probeable = arg() == '1', shut = narg(), counted = narg(),
     pb = narg(), used = narg(), latency = narg(), backoff = narg(), clear = arg() == '1' })
 end
 for _ = 1, narg() do
-  reply[#reply + 1] = acquire({ key = arg(), attempt = arg(), path = arg(), group = arg(), gen = narg(), units = narg(),
+  reply[#reply + 1] = M.acquire({ key = arg(), attempt = arg(), path = arg(), group = arg(), gen = narg(), units = narg(),
     bounded = arg() == '1', exclude = arg(), pinned = arg(), r1 = narg(), r2 = narg() })
 end
-flush()
+M.flush()
 return reply

@@ -9,4 +9,4 @@ local anchor = narg()
 local policy = arg()
 local sources = {}
 for i = 1, narg() do sources[i] = { name = arg(), fp = arg() } end
-local g = state('g') -- global gates and the tuning of AIMD and breaker
+local g = M.state('g') -- global gates

@@ -5,7 +5,7 @@
 -- ARGV 1 prefix · 2 seed (only what is missing) or set · 3 who · 4 state names of the configuration (a,b): s:<source>:<path>, grp:<group>
 --      then per limit: name (<scope>/<limit>), value
 -- reply: {revision, number of changes}
-local g = state('g')
+local g = M.state('g')
 local key = P .. 'limits'
 local changed = 0
 for i = 5, #ARGV, 2 do
@@ -26,13 +26,13 @@ if changed > 0 or rev == 0 then
 end
 
 local known, scopes = {}, {}
-each(str(g, 'scopes') .. ',' .. ARGV[4], function(name)
+M.each(M.str(M.state('tune'), 'scopes') .. ',' .. ARGV[4], function(name)
   if not known[name] then
     known[name] = true
     scopes[#scopes + 1] = name
   end
 end)
-put(g, 'scopes', table.concat(scopes, ','))
+put(M.state('tune'), 'scopes', table.concat(scopes, ','))
 
 local short = { concurrency = 'lc', requests_per_minute = 'lr', request_burst = 'lrb', units_per_minute = 'lu', unit_burst = 'lub',
   units_per_day = 'ld', units_per_month = 'lm', share = 'share', source = 'pin' }
@@ -40,7 +40,7 @@ local all = redis.call('HGETALL', key)
 for i = 1, #all, 2 do
   local scope, limit = string.match(all[i], '^(.+)/([%w_]+)$')
   if scope == 'tune' then
-    put(g, limit, all[i + 1])
+    put(M.state('tune'), limit, all[i + 1])
   elseif scope and short[limit] then
     local name = scope
     if string.sub(scope, 1, 6) == 'group/' then
@@ -48,17 +48,22 @@ for i = 1, #all, 2 do
     elseif scope ~= 'g' then
       name = 's:' .. scope
     end
-    put(state(name), short[limit], all[i + 1])
+    local st = M.state(name)
+    if all[i + 1] ~= '0' or st.v[short[limit]] then put(st, short[limit], all[i + 1]) end -- absent is 0
   end
 end
 put(g, 'rev', rev)
 for i = 1, #scopes do
-  local st = state(scopes[i])
+  local st = M.state(scopes[i])
   put(st, 'rev', rev)
-  if string.sub(scopes[i], 1, 2) == 's:' and st.v.lim == nil then
-    put(st, 'lim', num(g, 'aimd_start') * 1000)
-    put(st, 'ss', 1)
+  if string.sub(scopes[i], 1, 2) == 's:' then
+    local tune = M.state('tune')
+    put(st, 'am', num(tune, 'aimd') * num(tune, 'aimd_max'))
+    if st.v.lim == nil then
+      put(st, 'lim', num(tune, 'aimd_start') * 1000)
+      put(st, 'ss', 1)
+    end
   end
 end
-flush()
+M.flush()
 return { rev, changed }

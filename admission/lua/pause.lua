@@ -11,16 +11,16 @@
 -- pause:<queue>: a field per reason holds "until at by evidence"; #flag is what the worker made of asynq's flag (0 1 pausing unpausing),
 -- #ver rises with every change, #override is until when automatic reasons are kept out because a person opened the queue.
 local key = P .. 'pause:' .. ARGV[2]
-local st = state('pause:' .. ARGV[2])
+local st = M.state('pause:' .. ARGV[2])
 local changed, gone = 0, {}
 
-local function drop(field)
+function M.drop(field)
   st.v[field], st.d[field] = nil, nil
   gone[#gone + 1] = field
   changed = 1
 end
 
-local function reasons(fn)
+function M.reasons(fn)
   local names = {}
   for field in pairs(st.v) do
     if string.sub(field, 1, 1) ~= '#' then names[#names + 1] = field end
@@ -29,19 +29,19 @@ local function reasons(fn)
   for i = 1, #names do fn(names[i]) end
 end
 
-local function is_auto(name) return string.sub(name, 1, 5) == 'auto:' end
+function M.is_auto(name) return string.sub(name, 1, 5) == 'auto:' end
 
-reasons(function(name)
+M.reasons(function(name)
   local untill = tonumber(string.match(st.v[name], '^(%d+)')) or 0
-  if untill > 0 and untill <= now then drop(name) end
+  if untill > 0 and untill <= now then M.drop(name) end
 end)
 
 local what = ARGV[3]
 if what == 'add' then
   local name, wait = ARGV[4], tonumber(ARGV[5])
   local untill = wait > 0 and now + wait or 0
-  if not (is_auto(name) and num(st, '#override') > now) then
-    local old = tonumber(string.match(str(st, name), '^(%d+)'))
+  if not (M.is_auto(name) and num(st, '#override') > now) then
+    local old = tonumber(string.match(M.str(st, name), '^(%d+)'))
     -- A later end than known wins; an automatic one may also become shorter,
     -- because the worker that sees the gates says when they open.
     if old ~= untill or old == nil then
@@ -50,26 +50,26 @@ if what == 'add' then
     end
   end
 elseif what == 'remove' then
-  reasons(function(name)
-    if ARGV[4] == '*' or ARGV[4] == name or ARGV[4] == 'auto:*' and is_auto(name) then drop(name) end
+  M.reasons(function(name)
+    if ARGV[4] == '*' or ARGV[4] == name or ARGV[4] == 'auto:*' and M.is_auto(name) then M.drop(name) end
   end)
 elseif what == 'apply' and ARGV[4] == int(num(st, '#ver')) then
   put(st, '#flag', ARGV[5])
   if ARGV[6] == 'manual' then
     put(st, 'manual', '0 ' .. int(now) .. ' ' .. ARGV[8] .. ' flag set elsewhere')
   elseif ARGV[6] == 'drop' then
-    reasons(drop)
+    M.reasons(M.drop)
     put(st, '#override', now + tonumber(ARGV[7]))
   end
   changed = 1
 end
 
-if changed == 1 then add(st, '#ver', 1) end
+if changed == 1 then M.add(st, '#ver', 1) end
 for i = 1, #gone do redis.call('HDEL', key, gone[i]) end
-flush()
+M.flush()
 
 local list = {}
-reasons(function(name)
+M.reasons(function(name)
   local untill, at, by, evidence = string.match(st.v[name], '^(%d+) (%d+) (%S*) ?(.*)$')
   list[#list + 1] = name
   list[#list + 1] = tonumber(untill) or 0
@@ -77,5 +77,5 @@ reasons(function(name)
   list[#list + 1] = by or ''
   list[#list + 1] = evidence or ''
 end)
-local flag = str(st, '#flag')
+local flag = M.str(st, '#flag')
 return { now, flag == '' and '0' or flag, num(st, '#ver'), num(st, '#override'), changed, list }

@@ -1,5 +1,8 @@
 -- Part of every script: Redis's clock, numbers, and the cached state hashes.
 -- ARGV[1] is always the key prefix; every key has it, so all are in one slot.
+-- Functions live in M: a closure that captures many locals costs more to make
+-- than most decisions take, and all are made anew at every call.
+local M = {}
 local P = ARGV[1]
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
@@ -10,7 +13,7 @@ local HOUR, DAY = 3600000, 86400000
 -- Lua prints 14 digits of a number; microseconds have 16.
 local function int(x) return string.format('%.0f', x) end
 
-local function text(value)
+function M.text(value)
   if type(value) == 'number' then return int(value) end
   return value
 end
@@ -19,7 +22,7 @@ end
 -- at the end, however many decisions touched it.
 local states = {}
 
-local function state(name)
+function M.state(name)
   local st = states[name]
   if st then return st end
   local flat = redis.call('HGETALL', P .. name)
@@ -30,9 +33,16 @@ local function state(name)
   return st
 end
 
-local function num(st, field) return tonumber(st.v[field]) or 0 end
+local function num(st, field)
+  local value = st.v[field]
+  if type(value) == 'number' then return value end
+  if not value then return 0 end
+  value = tonumber(value) or 0
+  st.v[field] = value
+  return value
+end
 
-local function str(st, field) return st.v[field] or '' end
+function M.str(st, field) return st.v[field] or '' end
 
 local function put(st, field, value)
   st.v[field] = value
@@ -40,14 +50,14 @@ local function put(st, field, value)
   st.dirty = true
 end
 
-local function add(st, field, n) put(st, field, num(st, field) + n) end
+function M.add(st, field, n) put(st, field, num(st, field) + n) end
 
-local function flush()
+function M.flush()
   for name, st in pairs(states) do
     if st.dirty then
       local args, n = { 'HSET', P .. name }, 2
       for field in pairs(st.d) do
-        args[n + 1], args[n + 2] = field, text(st.v[field])
+        args[n + 1], args[n + 2] = field, M.text(st.v[field])
         n = n + 2
       end
       redis.call(unpack(args))
@@ -56,6 +66,6 @@ local function flush()
 end
 
 -- each calls fn for every item of a comma-separated list.
-local function each(list, fn)
+function M.each(list, fn)
   for item in string.gmatch(list, '[^,]+') do fn(item) end
 end

@@ -6,7 +6,7 @@ local WAIT_US = 15000000 -- waiters are spread over at most this much time
 -- arrival reads a tat. One farther away than the gate can have put it comes
 -- from a clock that stepped back or from a slower rate that was changed; only
 -- units, of which one call may take very many, may be a day ahead.
-local function arrival(st, field, per_minute, burst)
+function M.arrival(st, field, per_minute, burst)
   local tat = num(st, field)
   local most = field == 'utat' and DAY * 1000 or (burst + 2) * 60000000 / per_minute + 2000000
   if tat > now_us + most then return now_us end
@@ -15,15 +15,15 @@ end
 
 -- gcra: the moment n cells may start (µs, ≥ now). It may lie up to `lookahead`
 -- in the future: the caller waits for it, so that late callers cost no rate.
-local function gcra(st, field, per_minute, burst, n)
+function M.gcra(st, field, per_minute, burst, n)
   local interval = 60000000 / per_minute
-  return max(now_us, max(arrival(st, field, per_minute, burst), now_us) + (min(n, burst) - burst) * interval), interval
+  return max(now_us, max(M.arrival(st, field, per_minute, burst), now_us) + (min(n, burst) - burst) * interval), interval
 end
 
 -- charge takes n cells for a start at `start`. <field>_idle remembers when the
 -- gate last stood idle: what was taken before that cannot be given back.
-local function charge(st, field, per_minute, burst, n, start)
-  local tat = arrival(st, field, per_minute, burst)
+function M.charge(st, field, per_minute, burst, n, start)
+  local tat = M.arrival(st, field, per_minute, burst)
   if tat < start then
     tat = start
     put(st, field .. '_idle', start)
@@ -32,14 +32,14 @@ local function charge(st, field, per_minute, burst, n, start)
 end
 
 -- credit gives n cells back that were taken at `taken` (µs).
-local function credit(st, field, per_minute, n, taken)
+function M.credit(st, field, per_minute, n, taken)
   if per_minute <= 0 or n <= 0 or num(st, field .. '_idle') > taken then return end
   put(st, field, num(st, field) - floor(n * 60000000 / per_minute))
 end
 
 -- place: when a refused caller should come back, ms. Waiters get places one
 -- interval apart from the first opening on, so that they do not come in herds.
-local function place(st, field, opening, interval, r)
+function M.place(st, field, opening, interval, r)
   local last = num(st, field)
   local spot = max(opening, now_us + 1000)
   if last >= spot and last < spot + WAIT_US then

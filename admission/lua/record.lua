@@ -1,62 +1,89 @@
--- Part of exchange and renew: the record of a task, j:<key>: what its attempts
--- did so far, and the attempt that is charged and not settled yet (field a).
+-- Part of exchange, renew and seed: the record of a task, j:<key>. Few fields,
+-- each a line of words, because many small ones cost more than the decision:
+--   a  the attempt that is charged and not settled yet   t  the attempt settled last
+--   r  what the attempts did so far   u  what the unsettled attempt holds   l  the attempt before, if it was lost
 local RECORD_MS, TOMBSTONE_MS = 14 * DAY, 600000
-local RECORD = { 'gen', 'counted', 'pb', 'streak', 'same', 'thr', 'last', 'spent', 'ff', 'fs', 'fn',
-  'a', 'src', 'path', 'grp', 'units', 'at', 'epoch', 'bk', 'start', 'probe', 'kept', 't', 'la', 'lsrc', 'lunits', 'lat', 'lbk' }
+local R = { 'gen', 'counted', 'pb', 'streak', 'same', 'thr', 'spent', 'ff', 'fn', 'last', 'fs' }
+local U = { 'src', 'path', 'grp', 'units', 'at', 'epoch', 'start', 'probe', 'kept', 'bk' }
+local L = { 'la', 'lsrc', 'lunits', 'lat', 'lbk' }
+local LINES = { r = R, u = U, l = L }
 
-local function record(key)
-  local got = redis.call('HMGET', P .. 'j:' .. key, unpack(RECORD))
-  local j = {}
-  for i = 1, #RECORD do j[RECORD[i]] = got[i] or '' end
+function M.words(j, names, line)
+  local i = 0
+  if line then
+    for word in string.gmatch(line, '%S+') do
+      i = i + 1
+      j[names[i]] = word ~= '-' and word or ''
+    end
+  end
+  for k = i + 1, #names do j[names[k]] = '' end
+end
+
+function M.record(key)
+  local got = redis.call('HMGET', P .. 'j:' .. key, 'a', 't', 'r', 'u', 'l')
+  local j = { a = got[1] or '', t = got[2] or '' }
+  M.words(j, R, got[3])
+  M.words(j, U, got[4])
+  M.words(j, L, got[5])
   return j
 end
 
 local function rnum(j, field) return tonumber(j[field]) or 0 end
 
--- save writes the fields that are set, 0 and '' only over something else.
-local function save(key, j, fields)
+function M.join(j, names)
+  local out = {}
+  for i = 1, #names do
+    local value = j[names[i]]
+    if type(value) == 'number' and value >= 1e14 then value = int(value) end -- concat keeps 14 digits
+    out[i] = value ~= '' and value or '-'
+  end
+  return table.concat(out, ' ')
+end
+
+-- save writes some of the fields, named by their letters: 'a r u'.
+function M.save(key, j, fields)
   local args, n = { 'HSET', P .. 'j:' .. key }, 2
-  for i = 1, #fields do
-    args[n + 1], args[n + 2] = fields[i], text(j[fields[i]])
+  for f in string.gmatch(fields, '%a') do
+    args[n + 1], args[n + 2] = f, LINES[f] and M.join(j, LINES[f]) or j[f]
     n = n + 2
   end
   redis.call(unpack(args))
   redis.call('PEXPIRE', P .. 'j:' .. key, int(RECORD_MS))
 end
 
-local function count(source, path, group, n)
-  local s, all = state('s:' .. source .. ':' .. path), state('g')
+function M.count(source, path, group, n)
+  local s, all = M.state('s:' .. source .. ':' .. path), M.state('g')
   put(s, 'inflight', max(0, num(s, 'inflight') + n))
   put(all, 'inflight', max(0, num(all, 'inflight') + n))
   if group ~= '' then
-    local q, field = state('grp:' .. group), 'in:' .. source .. ':' .. path
+    local q, field = M.state('grp:' .. group), 'in:' .. source .. ':' .. path
     put(q, field, max(0, num(q, field) + n))
   end
 end
 
 -- release gives a permit back; true if it was held.
-local function release(key, j)
+function M.release(key, j)
   if redis.call('ZREM', P .. 'p', key) == 0 then return false end
-  if j.src ~= '' then count(j.src, j.path, j.grp, -1) end
+  if j.src ~= '' then M.count(j.src, j.path, j.grp, -1) end
   return true
 end
 
 -- forfeit turns what an attempt reserved into spent: it may have been billed.
-local function forfeit(j)
+function M.forfeit(j)
   if rnum(j, 'kept') == 1 then return end
-  move(j.bk, -rnum(j, 'units'), rnum(j, 'units'))
+  M.move(j.bk, -rnum(j, 'units'), rnum(j, 'units'))
   j.kept = 1
 end
 
 -- sweep releases permits whose time is over.
-local function sweep()
+function M.sweep()
   local dead = redis.call('ZRANGEBYSCORE', P .. 'p', '-inf', int(now), 'LIMIT', 0, 200)
   for i = 1, #dead do
-    local j = record(dead[i])
-    release(dead[i], j)
+    local j = M.record(dead[i])
+    M.release(dead[i], j)
     if j.a ~= '' and rnum(j, 'kept') == 0 then
-      forfeit(j)
-      save(dead[i], j, { 'kept' })
+      M.forfeit(j)
+      M.save(dead[i], j, 'u')
     end
   end
 end

@@ -6,7 +6,7 @@
 --      its way), units, admitted ms, epoch, budgets
 -- reply: per permit 0 renewed, 1 was gone and is registered again, 2 lost
 local ttl = tonumber(ARGV[2])
-local g = state('g')
+local g = M.state('g')
 local reply = {}
 
 local function again(i, j)
@@ -17,13 +17,13 @@ local function again(i, j)
   end
   j.a, j.src, j.path, j.grp = ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   redis.call('ZADD', P .. 'p', int(now + ttl), key)
-  count(j.src, j.path, j.grp, 1)
-  save(key, j, { 'a', 'src', 'path', 'grp', 'units', 'at', 'epoch', 'bk', 'kept', 'pb' })
+  M.count(j.src, j.path, j.grp, 1)
+  M.save(key, j, 'a r u')
 end
 
 for i = 4, #ARGV, 10 do
   local key, attempt = ARGV[i], ARGV[i + 1]
-  local j = record(key)
+  local j = M.record(key)
   local held = redis.call('ZSCORE', P .. 'p', key)
   if held and j.a == attempt then
     redis.call('ZADD', P .. 'p', int(now + ttl), key)
@@ -42,24 +42,25 @@ local function recount()
   local seen = {}
   local all = redis.call('ZRANGE', P .. 'p', 0, -1)
   for i = 1, #all do
-    local j = redis.call('HMGET', P .. 'j:' .. all[i], 'src', 'path', 'grp')
-    if j[1] and j[2] then
-      local scope = j[1] .. ':' .. j[2]
+    local j = {}
+    M.words(j, U, redis.call('HGET', P .. 'j:' .. all[i], 'u'))
+    if j.src ~= '' then
+      local scope = j.src .. ':' .. j.path
       seen['s:' .. scope] = (seen['s:' .. scope] or 0) + 1
-      if j[3] and j[3] ~= '' then
-        local name = 'grp:' .. j[3]
+      if j.grp ~= '' then
+        local name = 'grp:' .. j.grp
         seen[name] = seen[name] or {}
         seen[name]['in:' .. scope] = (seen[name]['in:' .. scope] or 0) + 1
       end
     end
   end
-  each(str(g, 'scopes'), function(name)
-    local st = state(name)
+  M.each(M.str(M.state('tune'), 'scopes'), function(name)
+    local st = M.state(name)
     if string.sub(name, 1, 2) == 's:' then
       put(st, 'inflight', seen[name] or 0)
     else
       for field in pairs(st.v) do
-        if string.sub(field, 1, 3) == 'in:' then put(st, field, seen[name] and seen[name][field] or 0) end
+        if string.sub(field, 1, 3) == 'in:' and string.sub(field, -5) ~= '_wait' then put(st, field, seen[name] and seen[name][field] or 0) end
       end
     end
   end)
@@ -70,9 +71,9 @@ local last = num(g, 'recount')
 if now - last >= tonumber(ARGV[3]) or last > now then
   local ahead = redis.call('ZRANGEBYSCORE', P .. 'p', '(' .. int(now + 10 * ttl), '+inf')
   for i = 1, #ahead do redis.call('ZADD', P .. 'p', int(now + ttl), ahead[i]) end
-  sweep()
+  M.sweep()
   recount()
   put(g, 'recount', now)
 end
-flush()
+M.flush()
 return reply

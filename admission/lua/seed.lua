@@ -10,9 +10,10 @@ for i = 2, #ARGV, 3 do
     local reserved = 0
     local held = redis.call('ZRANGEBYSCORE', P .. 'p', '(' .. int(now), '+inf')
     for k = 1, #held do -- admitted and not settled: no call row has them
-      local j = redis.call('HMGET', P .. 'j:' .. held[k], 'bk', 'units', 'kept')
-      if j[1] and string.find(',' .. j[1] .. ',', ',' .. ARGV[i] .. ',', 1, true) and j[3] ~= '1' then
-        reserved = reserved + (tonumber(j[2]) or 0)
+      local j = {}
+      M.words(j, U, redis.call('HGET', P .. 'j:' .. held[k], 'u'))
+      if j.kept ~= '1' and string.find(',' .. j.bk .. ',', ',' .. ARGV[i] .. ',', 1, true) then
+        reserved = reserved + rnum(j, 'units')
       end
     end
     redis.call('HSET', key, 'reserved', int(reserved), 'spent', ARGV[i + 1])

@@ -6,31 +6,31 @@ local FOREVER = DAY -- "until a person acts", as a time to come back
 
 -- no is a refusal: gate, ms to wait, whether the source is shut (not merely
 -- busy), whether waiting is of no use.
-local function no(gate, wait, shut, never) return { gate = gate, wait = wait, shut = shut, never = never } end
+function M.no(gate, wait, shut, never) return { gate = gate, wait = wait, shut = shut, never = never } end
 
-local function probing(s)
-  local key = str(s, 'probe')
+function M.probing(s)
+  local key = M.str(s, 'probe')
   if key == '' then return false end
   local score = tonumber(redis.call('ZSCORE', P .. 'p', key) or '')
   return score ~= nil and score > now
 end
 
 -- halfopen lets exactly one call through as the probe.
-local function halfopen(t, s, gate)
-  if probing(s) then
-    return no(gate, min(5000, max(250, num(s, 'lat'))) + t.r.r2 % 250, true, false)
+function M.halfopen(t, s, gate)
+  if M.probing(s) then
+    return M.no(gate, min(5000, max(250, num(s, 'lat'))) + t.r.r2 % 250, true, false)
   end
   t.probe = 1
 end
 
-local function renew_epoch(s)
-  add(s, 'epoch', 1)
+function M.renew_epoch(s)
+  M.add(s, 'epoch', 1)
   put(s, 'probe', '')
 end
 
 -- reopen ends breaker and halt: a probe or a person's resume proved it.
-local function reopen(s)
-  renew_epoch(s)
+function M.reopen(s)
+  M.renew_epoch(s)
   put(s, 'brk', 0)
   put(s, 'brk_n', 0)
   put(s, 'halt', '')
@@ -40,9 +40,9 @@ local function reopen(s)
 end
 
 -- halt shuts until a person or, if probe_at > 0, until one probe may go.
-local function halt(s, reason, by, fp, probe_at)
-  renew_epoch(s)
-  if str(s, 'halt') == '' then put(s, 'halt_at', now) end
+function M.halt(s, reason, by, fp, probe_at)
+  M.renew_epoch(s)
+  if M.str(s, 'halt') == '' then put(s, 'halt_at', now) end
   put(s, 'halt', reason)
   put(s, 'halt_by', by)
   put(s, 'halt_fp', fp)
@@ -52,24 +52,24 @@ local function halt(s, reason, by, fp, probe_at)
 end
 
 -- shutter: a refusal if the source+path is shut for this caller.
-local function shutter(t, source)
+function M.shutter(t, source)
   local s = t.s
   local throttled = num(s, 'thr')
-  if throttled > now and throttled <= now + DAY then return no('throttle', throttled - now, true, false) end
-  if source.fp ~= '' and str(s, 'bad_fp') == source.fp then return no('halt', FOREVER, true, false) end
-  local reason = str(s, 'halt')
+  if throttled > now and throttled <= now + DAY then return M.no('throttle', throttled - now, true, false) end
+  if source.fp ~= '' and M.str(s, 'bad_fp') == source.fp then return M.no('halt', FOREVER, true, false) end
+  local reason = M.str(s, 'halt')
   if reason ~= '' then
     local due = num(s, 'halt_probe')
-    if reason == 'authentication' and source.fp ~= '' and source.fp ~= str(s, 'halt_fp') then
+    if reason == 'authentication' and source.fp ~= '' and source.fp ~= M.str(s, 'halt_fp') then
       due = now -- another token than the one that was refused
     end
-    if due == 0 then return no('halt', FOREVER, true, false) end
-    if due > now then return no('halt', min(due - now, 7 * DAY), true, false) end
-    return halfopen(t, s, 'halt')
+    if due == 0 then return M.no('halt', FOREVER, true, false) end
+    if due > now then return M.no('halt', min(due - now, 7 * DAY), true, false) end
+    return M.halfopen(t, s, 'halt')
   end
   if num(s, 'brk') == 1 then
     local untill = num(s, 'brk_until')
-    if untill > now and untill <= now + num(g, 'brk_cool_max') then return no('breaker', untill - now, true, false) end
-    return halfopen(t, s, 'breaker')
+    if untill > now and untill <= now + num(M.state('tune'), 'brk_cool_max') then return M.no('breaker', untill - now, true, false) end
+    return M.halfopen(t, s, 'breaker')
   end
 end

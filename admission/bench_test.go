@@ -1,0 +1,77 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/redistest"
+	"reprise/tasks"
+)
+
+// serverCost is the scripts Redis ran since the last reset, the microseconds
+// they took, and the processor seconds it has used, everything included.
+func serverCost(t testing.TB, b *bench) (calls int, script, cpu float64) {
+	t.Helper()
+	stats, err := b.rdb.Info(context.Background(), "commandstats", "cpu").Result()
+	require.NoError(t, err)
+	for line := range strings.Lines(stats) {
+		var seconds float64
+		if n, _ := fmt.Sscanf(line, "used_cpu_user:%g", &seconds); n == 1 {
+			cpu += seconds
+		}
+		if n, _ := fmt.Sscanf(line, "used_cpu_sys:%g", &seconds); n == 1 {
+			cpu += seconds
+		}
+		_, _ = fmt.Sscanf(line, "cmdstat_evalsha:calls=%d,usec=%g", &calls, &script)
+	}
+	return calls, script, cpu
+}
+
+// BenchmarkAcquireSettle reports the time Redis spends per task with all gates
+// on: alone (two calls a task) and combined.
+func BenchmarkAcquireSettle(b *testing.B) {
+	for _, workers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("%d_at_once", workers), func(b *testing.B) {
+			server := redistest.NewServer(b)
+			g := benchOn(b, server.Client(), func(c *Config) {
+				c.Paths = map[tasks.Path]Limits{tasks.Recognize: {Concurrency: 1000, RequestsPerMinute: 1e8, RequestBurst: 1e6, UnitsPerDay: 1e9}}
+				c.Groups = map[string]Group{"ugc": {Share: 1}}
+				c.AIMD.Start = 1000
+			})
+			_, err := g.Acquire(b.Context(), request("recognize_first"))
+			g.seedAll(err, 0)
+			require.NoError(b, g.rdb.ConfigResetStat(b.Context()).Err())
+			_, _, before := serverCost(b, g)
+			b.SetParallelism(workers / 2)
+			if workers == 1 {
+				for i := range b.N {
+					r := request(keyOf(i))
+					r.Group = "ugc"
+					g.settle(g.acquire(r), done)
+				}
+			} else {
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						r := request("")
+						r.Key, r.Group = "recognize_"+r.AttemptID, "ugc"
+						p, err := g.Acquire(context.Background(), r)
+						if err != nil {
+							b.Error(err)
+							return
+						}
+						g.SettleLater(p, done)
+					}
+				})
+			}
+			require.NoError(b, g.Close())
+			calls, script, cpu := serverCost(b, g)
+			b.ReportMetric((cpu-before)*1e6/float64(b.N), "redis_us/task")
+			b.ReportMetric(script/float64(b.N), "script_us/task")
+			b.ReportMetric(float64(calls)/float64(b.N), "calls/task")
+		})
+	}
+}
