@@ -15,11 +15,10 @@ var ErrNotReplayable = errors.New("nothing to replay")
 
 // Replay runs an archived task again, in its queue and with the payload that
 // was registered last: it raises the generation, takes the kept task out of the
-// queue, and enqueues: the answer is Queued. Repeating it after a crash goes on
-// where it stopped. A task that is in the queue already is left there: Waiting.
-// An error that is neither
-// ErrNotReplayable nor store.ErrUnknownKey is a refusal in a sentence, or Redis
-// or the store failed.
+// queue, and enqueues. The answer is Queued, or Waiting for a task that is in
+// the queue already and left there. Repeating it after a crash goes on where it
+// stopped. An error that is neither ErrNotReplayable nor store.ErrUnknownKey is
+// a refusal in a sentence, or Redis or the store failed.
 func (in *Intake) Replay(ctx context.Context, key string) (Verdict, error) {
 	return in.replay(ctx, key, tasks.Archive)
 }
