@@ -18,68 +18,72 @@ import (
 // where the web UI shows them); a longer one goes back to the queue.
 func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 	units, bounded := d.payload.Units(w.opts.LimitCountsChunks)
-	req := admission.Request{
-		Key: d.payload.Key, AttemptID: newAttemptID(), Path: d.payload.Path, Group: d.group,
+	ask := asking{until: w.now().Add(w.opts.SlotWait), req: admission.Request{
+		Key: d.payload.Key, Path: d.payload.Path, Group: d.group,
 		Generation: d.standing.Generation, Units: units, UnitsBounded: bounded,
 		Exclude: d.excluded, Pinned: d.payload.Params.Source,
-	}
-	until := w.now().Add(w.opts.SlotWait)
-	var down time.Duration // back-off while admission cannot be asked
+	}}
 	for {
-		permit, err := w.gates.Acquire(ctx, req)
-		var refusal *admission.Refusal
-		var inFlight *admission.InFlight
-		var missing *admission.MissingPeriods
-		var wait time.Duration
-		switch {
-		case err == nil:
+		// An attempt id is good for one grant: admission settles one whose
+		// answer it could not deliver.
+		ask.req.AttemptID = newAttemptID()
+		permit, err := w.gates.Acquire(ctx, ask.req)
+		if err == nil {
 			d.permit = permit
 			w.shutLog.granted(permit)
 			return nil
-		case errors.As(err, &refusal):
-			w.metrics.refusal(d.payload.Path, refusal.Gate)
-			w.shutLog.refused(d.payload.Path, refusal)
-			if ans := w.hopeless(ctx, d, refusal); ans != nil {
-				return ans
-			}
-			wait = refusal.RetryAfter
-		case errors.As(err, &inFlight):
-			wait = inFlight.Until.Sub(w.now())
-			if wait > inFlightWait { // another delivery is on it: do not hold a slot for it
-				return w.without(d, tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
-			}
-		case errors.As(err, &missing):
-			seed := func() error { return w.seed(ctx, missing) }
-			if ans := w.patiently(ctx, d, "unit budgets cannot be seeded", seed); ans != nil {
-				return ans
-			}
-			continue
-		case w.isStopping():
-			return w.without(d, tasks.Interrupted, 0, "the worker stopped before the call")
-		default:
-			w.warn.do("admission", "no call can be admitted; tasks wait", err)
-			down = min(max(2*down, downMin), downMax)
-			wait = down
-			if w.now().Add(wait).After(until) {
-				return w.without(d, tasks.StoreDown, 0, "admission is not available")
-			}
 		}
-		if w.now().Add(wait).After(until) {
-			return w.refused(ctx, d, refusal)
-		}
-		if ans := w.waitTurn(ctx, d, waiting{req: req, refusal: refusal, wait: wait, why: err}); ans != nil {
+		if ans := w.heed(ctx, d, &ask, err); ans != nil {
 			return ans
 		}
 	}
 }
 
-// waiting is one wait in a slot: for a gate when there is a refusal, else for
-// a time.
-type waiting struct {
-	req     admission.Request
-	refusal *admission.Refusal
-	wait    time.Duration
-	why     error
+// asking is one wait for a permit.
+type asking struct {
+	req   admission.Request
+	until time.Time     // the slot is held no longer
+	down  time.Duration // back-off while admission cannot be asked
+}
+
+// heed waits until it makes sense to ask again, or answers.
+func (w *Worker) heed(ctx context.Context, d *delivery, ask *asking, why error) *answer {
+	var refusal *admission.Refusal
+	var inFlight *admission.InFlight
+	var missing *admission.MissingPeriods
+	var wait time.Duration
+	switch {
+	case errors.As(why, &refusal):
+		w.metrics.refusal(d.payload.Path, refusal.Gate)
+		w.shutLog.refused(d.payload.Path, refusal)
+		if ans := w.hopeless(ctx, d, refusal); ans != nil {
+			return ans
+		}
+		wait = refusal.RetryAfter
+	case errors.As(why, &inFlight):
+		wait = inFlight.Until.Sub(w.now())
+		if wait > inFlightWait { // another delivery is on it: do not hold a slot for it
+			return w.without(d, tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
+		}
+	case errors.As(why, &missing):
+		return w.patiently(ctx, d, "unit budgets cannot be seeded", func() error { return w.seed(ctx, missing) })
+	case w.isStopping():
+		return w.without(d, tasks.Interrupted, 0, "the worker stopped before the call")
+	default:
+		w.warn.do("admission", "no call can be admitted; tasks wait", why)
+		ask.down = min(max(2*ask.down, downMin), downMax)
+		wait = ask.down
+	}
+	if !w.now().Add(wait).After(ask.until) {
+		return w.waitTurn(ctx, d, waiting{req: ask.req, refusal: refusal, wait: wait, why: why})
+	}
+	switch {
+	case refusal != nil:
+		return w.refused(ctx, d, refusal)
+	case inFlight != nil:
+		return w.without(d, tasks.Refused, inFlightSnooze, "in flight in another delivery")
+	}
+	return w.without(d, tasks.StoreDown, 0, "admission is not available")
 }
 
 // A key in flight elsewhere is looked at again soon, and from the queue when
@@ -117,6 +121,15 @@ func (w *Worker) patiently(ctx context.Context, d *delivery, trouble string, try
 
 var errStoreDown = errors.New("a store is down")
 
+// waiting is one wait in a slot: for a gate when there is a refusal, else for
+// a time.
+type waiting struct {
+	req     admission.Request
+	refusal *admission.Refusal
+	wait    time.Duration
+	why     error
+}
+
 // waitTurn waits in the slot until it makes sense to ask again or the worker
 // stops. Those that wait for the same gate take turns, first come first served.
 func (w *Worker) waitTurn(ctx context.Context, d *delivery, wt waiting) *answer {
@@ -151,9 +164,6 @@ const closedWait = 10 * time.Second
 // refused sends a task back to the queue: until its gate opens or, when no
 // source is left, for a moment while its queue closes.
 func (w *Worker) refused(ctx context.Context, d *delivery, r *admission.Refusal) *answer {
-	if r == nil {
-		return w.without(d, tasks.Refused, inFlightSnooze, "in flight in another delivery")
-	}
 	if r.NoSource && r.RetryAfter > w.opts.SlotWait && w.paths.close(ctx, d.queue, r) {
 		wait := time.Duration(w.random() * float64(closedWait))
 		return w.without(d, tasks.Refused, wait, fmt.Sprintf("every source is shut, gate %s of source %s opens first, in %s",
