@@ -106,10 +106,27 @@ func (in *Intake) claimed(ctx context.Context, plan *Plan, it *Item, got idempot
 	return nil
 }
 
-// overtaken gives up an audio_id just allotted: another run has uploaded the
-// same content without an id meanwhile, and its id is used.
+// overtaken gives up an audio_id just allotted: another run has claimed a slot
+// for the same content meanwhile, and its id is used. Of several slots a
+// registered one is preferred, then the one claimed first.
 func (in *Intake) overtaken(ctx context.Context, plan *Plan, it *Item, others []idempotency.Slot) error {
-	first := slices.MinFunc(others, func(a, b idempotency.Slot) int { return a.Since.Compare(b.Since) })
+	registered := map[string]bool{}
+	for _, s := range others {
+		st, err := in.opts.Store.Standing(ctx, s.Key)
+		if err != nil {
+			return err
+		}
+		registered[s.Key] = st.Known
+	}
+	first := slices.MinFunc(others, func(a, b idempotency.Slot) int {
+		if registered[a.Key] != registered[b.Key] {
+			if registered[a.Key] {
+				return -1
+			}
+			return 1
+		}
+		return a.Since.Compare(b.Since)
+	})
 	if err := it.setID(first.AudioID); err != nil {
 		return err
 	}

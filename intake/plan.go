@@ -178,6 +178,9 @@ func (in *Intake) compare(ctx context.Context, plan *Plan) error {
 		return err
 	}
 	for _, it := range again {
+		if err := it.follow(); err != nil {
+			return err
+		}
 		shareVerdict(it, it.twin)
 	}
 	return nil

@@ -1,0 +1,91 @@
+package intake
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/idempotency"
+)
+
+func TestTheSameContentGetsTheSameAllottedID(t *testing.T) {
+	t.Parallel()
+	b := setupUploads(t)
+	a, twin, c := b.file("a.wav", 1), b.file("twin.wav", 1), b.file("c.wav", 2)
+	p := b.enqueue(allotting(), a, twin, c)
+	require.Equal(t, []Verdict{Queued, SameContent, Queued}, verdicts(p))
+	require.Equal(t, []int64{1, 1, 2}, b.ids(p))
+	rows, err := b.store.Batch(t.Context(), p.Batch)
+	require.NoError(t, err)
+	require.Len(t, rows, 3)
+
+	again := b.enqueue(allotting(), c, twin, b.file("d.wav", 4))
+	require.Equal(t, []Verdict{Waiting, Waiting, Queued}, verdicts(again))
+	require.Equal(t, []int64{2, 1, 3}, b.ids(again))
+	for _, it := range []Item{p.Items[0], p.Items[2], again.Items[2]} {
+		b.ends(it, b.latch(it), idempotency.ToSettled, doneUpload)
+	}
+	settled := b.enqueue(allotting(), a, twin, c)
+	require.Equal(t, []Verdict{Known, Known, Known}, verdicts(settled))
+	require.Equal(t, []int64{1, 1, 2}, b.ids(settled))
+}
+
+func TestAnAllotmentReusesTheSlotThatWasGiven(t *testing.T) {
+	t.Parallel()
+	b := setupUploads(t)
+	a, c := b.file("a.wav", 1), b.file("c.wav", 2)
+	b.enqueue(one(70), a)
+	p := b.enqueue(allotting(), a, c)
+	require.Equal(t, []int64{70, 71}, b.ids(p), "ids lie above every known one")
+	other := allotting()
+	other.Params.Source = "spare"
+	require.Equal(t, []int64{1}, b.ids(b.enqueue(other, a)), "another account has slots of its own")
+
+	b.enqueue(replacing(70), c)
+	p = b.enqueue(allotting(), a)
+	require.Equal(t, []Verdict{Queued}, verdicts(p))
+	require.Equal(t, []int64{72}, b.ids(p), "its old slot holds other content now")
+
+	d := b.file("d.wav", 5)
+	m := manifest(t, "audio_id,file\n,d.wav\n90,d.wav\n")
+	m.rows[0].path, m.rows[1].path = d, d
+	mixed, err := b.PlanManifest(t.Context(), allotting(), m, nil)
+	require.NoError(t, err)
+	require.NoError(t, b.Enqueue(t.Context(), mixed, nil))
+	require.Equal(t, []int64{90, 90}, b.ids(mixed), "another row says which")
+	require.Equal(t, []Verdict{Queued, SameContent}, verdicts(mixed))
+}
+
+func TestAURLIsNotAllottedAnID(t *testing.T) {
+	t.Parallel()
+	b := setupUploads(t)
+	p := b.plan(allotting(), "https://h/a.wav")
+	require.Equal(t, []Verdict{Refused}, verdicts(p))
+	require.Contains(t, p.Items[0].Reason, "give it an audio_id")
+}
+
+func TestTwoRunsAtTheSameTimeQueueAnUploadOnce(t *testing.T) {
+	t.Parallel()
+	b := setupUploads(t)
+	a, c := b.file("a.wav", 1), b.file("c.wav", 2)
+	plans := make([]*Plan, 2)
+	for i := range plans { // all planned before any is carried out
+		plans[i] = b.plan(allotting(), a, c)
+	}
+	var wg sync.WaitGroup
+	for _, p := range plans {
+		wg.Go(func() { require.NoError(t, b.Enqueue(t.Context(), p, nil)) })
+	}
+	wg.Wait()
+	require.Equal(t, 2, b.queued().Pending)
+	want := b.ids(plans[0])
+	for _, p := range plans {
+		require.Equal(t, want, b.ids(p))
+		require.Subset(t, []Verdict{Queued, Waiting}, verdicts(p))
+	}
+	later := b.enqueue(allotting(), a, c)
+	require.Equal(t, []Verdict{Waiting, Waiting}, verdicts(later), "slots that nobody uses are passed over")
+	require.Equal(t, want, b.ids(later))
+	require.Equal(t, 2, b.queued().Pending)
+}
