@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(redistest.Wrap(m), map[string]func(){"inspect": main})
+	testscript.Main(redistest.Wrap(m), map[string]func(){"inspect": main, "hold": hold})
 }
 
 func TestScripts(t *testing.T) {

@@ -108,7 +108,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetHelpTemplate(helpTemplate)
 	a.flags(root.PersistentFlags())
 	root.AddCommand(newWhy(a), newQueues(a), newPause(a), newResume(a), newHalts(a), newHalt(a), newSources(a), newLimits(a), newGroup(a),
-		newTasks(a), newArchive(a), newReplay(a), newResults(a), newCosts(a))
+		newTasks(a), newArchive(a), newReplay(a), newResults(a), newCosts(a), newUploads(a))
 	return root
 }
 

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"reprise/admission"
+	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
 )
@@ -37,7 +42,8 @@ func seed(ts *testscript.TestScript, _ bool, args []string) {
 	defer w.gates.Close()
 	seeds := map[string]func(context.Context, []string){
 		"limits": w.limits, "queue": w.queue, "flag": w.flag, "auto": w.auto,
-		"spent": w.spent, "call": w.call, "breaker": w.breaker, "halt": w.halt, "archived": w.archived,
+		"spent": w.spent, "call": w.call, "breaker": w.breaker, "halt": w.halt, "archived": w.archived, "batch": w.batch, "emptied": w.emptied,
+		"key": w.keyInto, "active": w.active, "file": w.file, "upload": w.upload, "restored": w.restored,
 	}
 	do, ok := seeds[args[0]]
 	if !ok {
@@ -170,6 +176,37 @@ func (w world) archived(ctx context.Context, args []string) {
 	}
 }
 
+// batch is b7k2qdx: six inputs, five of them with their verdict.
+func (w world) batch(ctx context.Context, _ []string) {
+	cent := 0.005
+	for _, s := range []settled{
+		{clip: 1, name: "one.mp3", externalID: "order-1", verdict: tasks.Done, outcome: tasks.Match, source: "main", units: 1, cost: &cent,
+			result: `{"artist":"Paper Boats","title":"Adrift"}`},
+		{clip: 2, name: "two.mp3", verdict: tasks.Done, outcome: tasks.NoMatch, source: "main", units: 1, result: `null`},
+		{clip: 3, name: "bad.mp3", verdict: tasks.Archive, outcome: tasks.InvalidAudio, final: true, source: "main", units: 1},
+		{clip: 6, name: "shaky.mp3", verdict: tasks.Archive, outcome: tasks.Unavailable, source: "spare", units: 1, billed: true},
+		{clip: 4, name: "late.mp3", externalID: "order-4", verdict: tasks.Archive, outcome: tasks.Quota, source: "main"},
+		{clip: 5, name: "https://example.com/clip-5.mp3"},
+	} {
+		s.batch = "b7k2qdx"
+		w.settle(ctx, s)
+	}
+}
+
+// emptied empties the queue, as a crash right before enqueuing leaves it.
+func (w world) emptied(_ context.Context, _ []string) {
+	inspector := asynq.NewInspectorFromRedisClient(w.rdb)
+	_, err := inspector.DeleteAllPendingTasks("recognize")
+	w.ts.Check(err)
+}
+
+// keyInto NAME N puts the key of the n-th clip into the environment.
+func (w world) keyInto(_ context.Context, args []string) {
+	n, err := strconv.Atoi(args[1])
+	w.ts.Check(err)
+	w.ts.Setenv(args[0], clip(n).Key)
+}
+
 // settled is a clip with its verdict.
 type settled struct {
 	clip       int
@@ -218,4 +255,56 @@ func (w world) settle(ctx context.Context, s settled) {
 		set.Result = []byte(s.result)
 	}
 	w.ts.Check(st.Settle(ctx, set))
+}
+
+// active waits until a worker holds a task of the recognize queue.
+func (w world) active(ctx context.Context, _ []string) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range 500 {
+		if c, err := redistest.CountTasks(ctx, w.rdb, "recognize"); err == nil && c.Active == 1 {
+			return
+		}
+		<-tick.C
+	}
+	w.ts.Fatalf("no task of recognize is active")
+}
+
+// hold is a worker for scripts: it takes one task and holds it until it is stopped.
+func hold() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	opt, err := asynq.ParseRedisURI(os.Getenv("REPRISE_REDIS_URL"))
+	if err != nil {
+		panic(err) // a bug of this test
+	}
+	server := asynq.NewServer(opt, asynq.Config{
+		Concurrency: 1, Queues: map[string]int{"recognize": 1}, LogLevel: asynq.FatalLevel, TaskCheckInterval: 10 * time.Millisecond, ShutdownTimeout: time.Second,
+	})
+	if err := server.Start(asynq.HandlerFunc(func(task context.Context, _ *asynq.Task) error {
+		select {
+		case <-ctx.Done():
+		case <-task.Done():
+		}
+		return errors.New("held")
+	})); err != nil {
+		panic(err)
+	}
+	<-ctx.Done()
+	server.Shutdown()
+}
+
+// file NAME registers a file for recognize by its content, and queues nothing.
+func (w world) file(ctx context.Context, args []string) {
+	data := []byte(w.ts.ReadFile(args[0]))
+	sum := sha256.Sum256(data)
+	in := tasks.Input{Kind: tasks.FileInput, Path: w.ts.MkAbs(args[0]), Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}
+	p, err := tasks.New(tasks.Recognize, in, tasks.Params{}, 0)
+	w.ts.Check(err)
+	task, err := p.Task("")
+	w.ts.Check(err)
+	st := w.open(ctx)
+	defer st.Close()
+	_, err = st.Register(ctx, []store.Submission{{ID: "f1", Batch: "bf", Key: p.Key, Path: p.Path, Name: "elsewhere", Payload: task.Payload(), At: time.Now()}})
+	w.ts.Check(err)
 }

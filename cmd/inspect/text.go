@@ -35,7 +35,10 @@ func count[N int | int64](n N, one, many string) string {
 // span writes a duration with the one or two units people read: 45 s, 12 min,
 // 3 h 20 min, 2 d 4 h.
 func span(d time.Duration) string {
-	switch d = max(d, 0); {
+	if d = max(d, 0); d >= 59*time.Second+time.Second/2 {
+		d = d.Round(time.Minute)
+	}
+	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:
