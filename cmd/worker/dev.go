@@ -102,6 +102,9 @@ func (a app) dev(cmd *cobra.Command, f devFlags) (err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- h.worker.Run(ctx) }()
 	err = a.demonstrate(ctx, h, f, ended)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil // stopped on purpose while the samples ran
+	}
 	cancel()
 	return errors.Join(err, <-ended)
 }

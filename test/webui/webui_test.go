@@ -1,0 +1,100 @@
+// Package webui looks at the web UI as a person does: in a browser.
+package webui
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// browser finds Debian's Chromium.
+func browser(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no Chromium on this machine: apt-get install chromium runs the browser test")
+	return ""
+}
+
+// dev starts `worker dev` and returns its UI's address once the samples ran.
+func dev(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "worker")
+	build := exec.Command("go", "build", "-o", bin, "reprise/cmd/worker")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	cmd := exec.Command(bin, "dev", "--admin", "127.0.0.1:0")
+	cmd.Dir = dir
+	said := &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = said, said
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		require.NoError(t, cmd.Wait(), said.String())
+	})
+	var found struct{ UI string }
+	require.Eventually(t, func() bool {
+		raw, err := os.ReadFile(filepath.Join(dir, ".reprise", "addresses.json"))
+		return err == nil && json.Unmarshal(raw, &found) == nil && found.UI != ""
+	}, time.Minute, 100*time.Millisecond)
+	return found.UI
+}
+
+func tab(t *testing.T, path string) context.Context {
+	t.Helper()
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.WindowSize(1280, 900))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestTheWebUIShowsQueuesAndWhyATaskWasArchived(t *testing.T) {
+	t.Parallel()
+	path := browser(t)
+	ui := dev(t)
+	ctx := tab(t, path)
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(ui), chromedp.WaitVisible(chromedp.Search(`//a[text()="recognize"]`))))
+	archived := func() bool {
+		resp, err := http.Get(ui + "ui/api/queues/recognize")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		var q struct {
+			Current struct {
+				Archived  int `json:"archived"`
+				Completed int `json:"completed"`
+			} `json:"current"`
+		}
+		return json.NewDecoder(resp.Body).Decode(&q) == nil && q.Current.Archived == 1 && q.Current.Completed == 3
+	}
+	require.Eventually(t, archived, time.Minute, 200*time.Millisecond)
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(ui+"ui/queues/recognize?status=archived"),
+		chromedp.WaitVisible(chromedp.Search(`//*[contains(text(),"invalid_audio")]`))))
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(ui), chromedp.WaitVisible(chromedp.Search(`//a[text()="recognize"]`))))
+	shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	require.NoError(t, err)
+	if file := os.Getenv("REPRISE_SCREENSHOT"); file != "" {
+		require.NoError(t, os.WriteFile(file, shot, 0o644))
+	}
+}
