@@ -132,7 +132,7 @@ func judgeUpload(it *Item, st store.Standing, req Request) {
 	again := req.Force && st.Finished
 	switch v.state {
 	case idempotency.Uncertain:
-		it.refuse("may have arrived, and is not sent again by itself%s: decide with `inspect uploads`, it is listed as %s",
+		it.refuse("may have arrived, and is not sent again by itself%s: decide with `inspect uploads resolve %s`",
 			because(v.reason), it.Payload.Key)
 	case idempotency.Sent:
 		it.Units = 0

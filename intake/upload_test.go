@@ -238,8 +238,7 @@ func TestAnUncertainUploadIsAPersonsDecision(t *testing.T) {
 		refused := b.enqueue(req, a)
 		require.Equal(t, []Verdict{Refused}, verdicts(refused))
 		require.Contains(t, refused.Items[0].Reason, "may have arrived")
-		require.Contains(t, refused.Items[0].Reason, "`inspect uploads`")
-		require.Contains(t, refused.Items[0].Reason, key)
+		require.Contains(t, refused.Items[0].Reason, "`inspect uploads resolve "+key+"`")
 	}
 	// A person sends it again, and dies before the task is queued.
 	b.now = b.now.Add(time.Hour)
@@ -309,8 +308,7 @@ func TestUploadsAreCheckedLikeOtherInputsButMayBeLarge(t *testing.T) {
 	require.Equal(t, "spare", payload.Params.Source)
 	require.EqualValues(t, 3, *payload.Params.AudioID)
 
-	var noID Request = one(1)
-	folder := b.plan(noID, b.dir)
+	folder := b.plan(one(1), b.dir)
 	require.Equal(t, Refused, folder.Items[0].Verdict)
 	require.Contains(t, folder.Items[0].Reason, "one audio_id takes one")
 	_, err = b.Plan(t.Context(), Request{Path: tasks.Upload, Force: true}, nil, nil)

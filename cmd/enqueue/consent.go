@@ -17,7 +17,7 @@ func (a *app) consent(ctx context.Context, p *printer, plan *intake.Plan) error 
 	if n == 0 || a.yes {
 		return nil
 	}
-	what := fmt.Sprintf("--force sends %s again that were sent before; they are billed again, %s", uploads(n), p.money(int64(n)))
+	what := fmt.Sprintf("--force sends again, and AudD bills again, what was sent before: %s, %s", uploads(n), p.money(int64(n)))
 	if a.json || !terminal(a.std.in) || !terminal(a.std.err) {
 		return &failure{exitUsage, errors.New(what + ": say --yes if you mean it; " + nothingQueued)}
 	}

@@ -5,21 +5,17 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/redistest"
-	"reprise/store"
-	"reprise/tasks"
 )
 
 func TestMain(m *testing.M) {
@@ -109,47 +105,6 @@ func wavOf(n int, seed byte) []byte {
 		b = append(b, byte(i)*seed+seed)
 	}
 	return b
-}
-
-// settle is a worker for scripts: it settles every task of the recognize queue
-// by name, match for a.wav, archive for b.wav, else no match, until it is stopped.
-func settle() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	fail := func(err error) {
-		if err != nil {
-			_, _ = os.Stderr.WriteString(err.Error() + "\n")
-			os.Exit(1)
-		}
-	}
-	cfg := store.DefaultConfig()
-	cfg.URL = os.Getenv("REPRISE_STORE_URL")
-	st, err := store.Open(ctx, cfg)
-	fail(err)
-	opt, err := asynq.ParseRedisURI(os.Getenv("REPRISE_REDIS_URL"))
-	fail(err)
-	server := asynq.NewServer(opt, asynq.Config{Queues: map[string]int{"recognize": 1}, LogLevel: asynq.FatalLevel, TaskCheckInterval: 10 * time.Millisecond})
-	fail(server.Start(asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-		p, err := tasks.Decode(task.Type(), task.Payload())
-		if err != nil {
-			return err
-		}
-		standing, err := st.Standing(ctx, p.Key)
-		if err != nil {
-			return err
-		}
-		s := store.Settlement{Key: p.Key, Path: p.Path, Generation: standing.Generation, Finished: true, Verdict: tasks.Done, Outcome: tasks.NoMatch, At: time.Now()}
-		switch filepath.Base(p.Input.Path) {
-		case "a.wav", "twin.wav":
-			s.Outcome, s.Result = tasks.Match, []byte(`{"artist":"Paper Boats","title":"Adrift"}`)
-		case "b.wav":
-			s.Verdict, s.Outcome, s.Reason, s.Final = tasks.Archive, tasks.InvalidAudio, "invalid_audio: AudD cannot read it", true
-		}
-		return st.Settle(ctx, s)
-	})))
-	<-ctx.Done()
-	server.Shutdown()
-	fail(st.Close())
 }
 
 // A producer needs no API token, so it must not hold the code that uses one.

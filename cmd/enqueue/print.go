@@ -65,7 +65,7 @@ func (p *printer) dryRun(plan *intake.Plan) report {
 	p.line("units %s at most   %s", thousands(c.Units), p.money(c.Units))
 	p.longer(c)
 	if c.Resent > 0 {
-		p.line("%s were sent before: --force bills them again", uploads(c.Resent))
+		p.line("sent before, and billed again by --force: %s", uploads(c.Resent))
 	}
 	if plan.Request.NextID {
 		p.line("audio_ids that are not known yet are allotted when it is queued")
