@@ -68,7 +68,7 @@ func (l *Ledger) claim(ctx context.Context, tx *txn, c Claim) (Claimed, error) {
 		got.Refused = k.same(c.Source, c.AudioID, c.SHA256)
 	}
 	if got.Refused != nil {
-		return got, nil
+		return got, nil //nolint:nilerr // one claim's refusal is a result, not the end of the others
 	}
 	slot, taken, err := slotOf(ctx, tx, c.Source, c.AudioID)
 	if err != nil {

@@ -2,6 +2,7 @@ package idempotency_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +20,16 @@ import (
 func TestMain(m *testing.M) {
 	if child := os.Getenv(childEnv); child != "" {
 		os.Exit(runChild(child))
+	}
+	// Long runs find more here than many: a key's story has several sends.
+	settings := map[string]string{"rapid.steps": "120"}
+	if underRace {
+		settings = map[string]string{"rapid.steps": "60", "rapid.checks": "15"} // SQLite is ten times slower then
+	}
+	for name, value := range settings {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
 	}
 	goleak.VerifyTestMain(m)
 }

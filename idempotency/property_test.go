@@ -3,7 +3,6 @@ package idempotency_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -236,13 +235,6 @@ func (w *world) check(t *rapid.T) {
 	require.NoError(t, err)
 	require.Equal(t, m.generation, st.Generation, "nobody else raises the generation")
 	require.Equal(t, m.state, st.State)
-}
-
-// Long runs find more here than many: a key's story has several sends.
-func init() {
-	if err := flag.Set("rapid.steps", "120"); err != nil {
-		panic(err)
-	}
 }
 
 func TestNoScheduleYieldsTwoAutomaticSends(t *testing.T) {

@@ -164,3 +164,28 @@ func TestForceReopensWhatEndedAndNothingElse(t *testing.T) {
 	_, err = l.Reopen(ctx, "nobody", 0, act(0))
 	require.ErrorIs(t, err, idempotency.ErrUnknownKey)
 }
+
+func TestWhatTheLedgerKnowsOfAKeyAndOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	l := fresh(t)
+	ctx := context.Background()
+	_, err := l.Show(ctx, "nobody")
+	require.ErrorIs(t, err, idempotency.ErrUnknownKey)
+	inState(t, l, 1, idempotency.Rejected)
+	s, found, err := l.Attempt(ctx, "a1")
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, idempotency.Send{
+		Key: "k1", AttemptID: "a1", Seq: 1, Source: "main", AudioID: 1, SHA256: "sha1", State: idempotency.Rejected, SentAt: start,
+		Timeout: timeout, EndedAt: start.Add(time.Minute), Outcome: "invalid_audio", Reason: "invalid_audio", RequestID: "req-a1",
+		Verify: idempotency.VerifyHold,
+	}, s)
+	d := show(t, l, "k1")
+	require.Equal(t, []idempotency.Send{s}, d.Sends)
+	require.Equal(t, "k1", d.Owner.Key)
+	found1, err := l.List(ctx, idempotency.Filter{})
+	require.NoError(t, err)
+	require.Equal(t, []idempotency.Entry{{
+		Key: "k1", Source: "main", AudioID: 1, SHA256: "sha1", State: idempotency.Rejected, Since: start, Owner: "k1", Send: s,
+	}}, found1)
+}
