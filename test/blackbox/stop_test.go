@@ -125,7 +125,7 @@ func TestSecondSignalExitsAtOnceAndTheCallIsCountedAsPossiblyBilled(t *testing.T
 	w.line("stopping: running calls finish, nothing new is taken", 5*time.Second)
 	require.False(t, eventually(2*time.Second, func() bool { return !w.running() }), "the first signal waits for the call")
 	w.signal(syscall.SIGTERM)
-	require.Equal(t, 2, w.wait(2*time.Second))
+	require.Equal(t, 2, w.wait(5*time.Second))
 	r.sim.Release(hold)
 	r.afterCrash(p)
 }
