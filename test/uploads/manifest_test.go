@@ -1,0 +1,101 @@
+package uploads
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/idempotency"
+	"reprise/internal/auddsim"
+)
+
+const (
+	tracks = 300
+	// replies is how long each answer of Redis to the enqueuer takes, so that a
+	// run lasts long enough to be interrupted.
+	replies = 5 * time.Millisecond
+)
+
+func TestAManifestInterruptedAtWillIsUploadedOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	manifest, hashes := r.catalog(tracks)
+	worker := r.worker()
+
+	for n, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGINT, syscall.SIGKILL, syscall.SIGINT} {
+		r.interrupted(sig, manifest)
+		if n == 1 { // the worker finishes what it holds, and another one goes on
+			worker.signal(syscall.SIGTERM)
+			require.Zero(t, worker.wait(time.Minute), "exit code of the worker")
+			worker = r.worker()
+		}
+	}
+	require.Less(t, r.entered(), tracks, "an interruption came too late to be one")
+
+	last := r.enqueue("--manifest", manifest)
+	require.True(t, eventually(time.Minute, func() bool { return r.entered() > tracks-40 }))
+	worker.signal(syscall.SIGTERM)
+	require.Zero(t, last.wait(time.Minute), "exit code of enqueue")
+	require.Zero(t, worker.wait(time.Minute), "exit code of the worker")
+	r.worker()
+
+	require.True(t, eventually(2*time.Minute, func() bool { return len(r.sim.Catalog()) >= tracks }), "%d in the catalog", len(r.sim.Catalog()))
+	waited := r.enqueue("--manifest", manifest, "--wait")
+	require.Zero(t, waited.wait(time.Minute), "exit code of enqueue --wait")
+	require.Contains(t, waited.out.String(), "300 inputs finished: 300 uploaded")
+	r.agree(hashes)
+
+	known := r.enqueue("--manifest", manifest)
+	require.Zero(t, known.wait(time.Minute))
+	require.Contains(t, known.out.String(), "0 queued, 300 known (free); 0 units at most")
+	r.agree(hashes)
+}
+
+// interrupted runs enqueue and ends it by a signal in the middle of a chunk:
+// Redis has taken some uploads of it, and answers nobody until the signal has
+// arrived.
+func (r *rig) interrupted(sig syscall.Signal, manifest string) {
+	r.t.Helper()
+	before := r.entered()
+	r.proxy.Delay(replies)
+	p := r.enqueue("--manifest", manifest)
+	require.True(r.t, eventually(time.Minute, func() bool { return r.entered() > before+5 }), "nothing more was queued")
+	r.proxy.Blackhole()
+	p.signal(sig)
+	arrived := time.NewTimer(200 * time.Millisecond)
+	defer arrived.Stop()
+	<-arrived.C
+	r.proxy.Restore()
+	code := p.wait(time.Minute)
+	if sig == syscall.SIGKILL {
+		require.Equal(r.t, -1, code)
+		return
+	}
+	require.Equal(r.t, 3, code, "exit code of an interrupted enqueue")
+	require.Contains(r.t, p.log.String(), "enqueue: stopped: ")
+	require.Contains(r.t, p.log.String(), "run the same command again to go on, nothing is queued twice")
+}
+
+// agree compares files, ledger and the simulator entry by entry.
+func (r *rig) agree(hashes map[int64]string) {
+	r.t.Helper()
+	bill := r.sim.Bill()
+	require.EqualValues(r.t, tracks, bill.Units, "units billed")
+	sent := r.sim.Requests(auddsim.Filter{Path: "upload"})
+	require.Len(r.t, sent, tracks, "requests, partial ones included")
+	entries, sends := r.ledger()
+	require.Len(r.t, entries, tracks)
+	catalog := r.sim.Catalog()
+	require.Len(r.t, catalog, tracks)
+	for _, slot := range catalog {
+		e := entries[slot.AudioID]
+		require.Len(r.t, slot.History, 1, "uploads into audio_id %d", slot.AudioID)
+		require.Equal(r.t, hashes[slot.AudioID], slot.Hash, "content of audio_id %d at AudD", slot.AudioID)
+		require.Equal(r.t, slot.Hash, e.SHA256, "content of audio_id %d in the ledger", slot.AudioID)
+		require.Equal(r.t, idempotency.Settled, e.State, "audio_id %d", slot.AudioID)
+		require.Equal(r.t, e.Key, e.Owner, "owner of audio_id %d", slot.AudioID)
+		require.Equal(r.t, 1, sends[slot.AudioID], "latches of audio_id %d", slot.AudioID)
+	}
+}
