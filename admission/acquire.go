@@ -107,8 +107,9 @@ func (g *Gates) read1(r Request, a answer) (*Permit, time.Duration, error) {
 	}
 	switch code {
 	case 0:
-		ref := &Refusal{Gate: Gate(f.text()), Source: f.text(), RetryAfter: f.millis(), NoSource: f.bool(), Never: f.bool()}
-		ref.FailFast = g.cfg.QuotaFull == QuotaFailFast && ref.Gate.isBudget()
+		ref := &Refusal{Gate: Gate(f.text()), Source: f.text(), RetryAfter: f.millis(), NoSource: f.bool(), Never: f.bool(), Reason: f.text()}
+		full := ref.Gate.isBudget() || ref.Gate == GateHalt && ref.Reason == string(tasks.Quota)
+		ref.FailFast = full && g.cfg.QuotaFull == QuotaFailFast
 		if !f.bad {
 			return nil, 0, ref
 		}

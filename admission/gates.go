@@ -48,7 +48,7 @@ func (g *Gates) Run(ctx context.Context) error {
 	tick := time.NewTicker(g.cfg.RenewEvery)
 	defer tick.Stop()
 	_, seeded := g.SeedLimits(ctx)
-	for {
+	for turn := 0; ; turn++ {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -57,7 +57,7 @@ func (g *Gates) Run(ctx context.Context) error {
 		if seeded != nil {
 			_, seeded = g.SeedLimits(ctx)
 		}
-		_ = g.Renew(ctx) // the permits themselves know when they were last confirmed
+		_ = g.renew(ctx, turn%10 == 0) // the permits themselves know when they were last confirmed
 		g.repeatLate()
 	}
 }

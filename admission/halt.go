@@ -16,7 +16,7 @@ type Halt struct {
 	Path        tasks.Path    // empty = every path
 	Reason      string        // an outcome's name, or a person's word; required
 	By          string        // who; required
-	ProbeAfter  time.Duration // when one call may probe it; 0 = only Resume opens it
+	ProbeAfter  time.Duration // when one call may probe it, up to 7 days; 0 = only Resume opens it
 	Fingerprint string        // of the refused token, for reason authentication; empty = unknown
 }
 
@@ -25,6 +25,9 @@ type Halt struct {
 func (g *Gates) Halt(ctx context.Context, h Halt) (int, error) {
 	if h.Reason == "" || h.By == "" {
 		return 0, errors.New("halt: Reason and By must be set")
+	}
+	if h.ProbeAfter < 0 || h.ProbeAfter > 7*24*time.Hour {
+		return 0, fmt.Errorf("halt: ProbeAfter %s: want 0 to 168h", h.ProbeAfter)
 	}
 	return g.gate(ctx, h, "shut")
 }

@@ -111,3 +111,12 @@ func TestAPersonHaltsASourceUntilATime(t *testing.T) {
 	_, err = b.Halt(t.Context(), Halt{Source: "main"})
 	require.ErrorContains(t, err, "Reason")
 }
+
+func TestAUsedUpQuotaFailsFastWhereAsked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) { c.QuotaFull = QuotaFailFast })
+	b.settle(b.acquire(request(keyOf(1))), noQuota)
+	ref := b.refused(request(keyOf(2)))
+	require.Equal(t, string(tasks.Quota), ref.Reason)
+	require.True(t, ref.FailFast)
+}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"reprise/tasks"
@@ -116,6 +117,13 @@ func TestClockStepDoesNotStopTheFleet(t *testing.T) {
 	b := newBench(t, oneSource(Limits{RequestsPerMinute: 60}))
 	b.settle(b.acquire(request(keyOf(1))), done)
 	year := time.Now().AddDate(1, 0, 0)
-	b.set(mainRecognize, "tat", year.UnixMicro(), "thr", year.UnixMilli(), "tat_wait", year.UnixMicro())
+	b.set(mainRecognize, "tat", year.UnixMicro(), "thr", year.UnixMilli(), "tat_wait", year.UnixMicro(), "brk", 1, "brk_until", year.UnixMilli())
 	b.settle(b.acquire(request(keyOf(2))), done)
+	b.set(mainRecognize, "halt", "quota", "halt_probe", year.UnixMilli(), "cut", year.UnixMilli(), "tat", 0)
+	b.settle(b.acquire(request(keyOf(3))), done)
+	require.NoError(t, b.rdb.ZAdd(t.Context(), b.key("p"), redis.Z{Member: "recognize_ghost", Score: float64(year.UnixMilli())}).Err())
+	require.NoError(t, b.renew(t.Context(), true))
+	ends, err := b.rdb.ZScore(t.Context(), b.key("p"), "recognize_ghost").Result()
+	require.NoError(t, err)
+	require.Less(t, ends, float64(time.Now().Add(time.Minute).UnixMilli()))
 }

@@ -66,7 +66,8 @@ type Refusal struct {
 	RetryAfter time.Duration // when to come back; never 0
 	NoSource   bool          // every usable source is shut (throttle, breaker, halt or a unit budget)
 	Never      bool          // waiting does not help: unbounded, or more units than a whole budget
-	FailFast   bool          // a unit budget or quota is used up and Config.QuotaFull is QuotaFailFast
+	FailFast   bool          // a unit budget or AudD's quota is used up and Config.QuotaFull is QuotaFailFast
+	Reason     string        // of a halt: an outcome's name or a person's word; else empty
 }
 
 func (r *Refusal) Error() string {

@@ -93,7 +93,8 @@ end
 -- cut: once per congestion event. Only a call admitted after the last cut can
 -- tell that the last cut was not enough. True if this throttle was such news.
 function M.cut(s, admitted)
-  if admitted <= num(s, 'cut') then return false end
+  local last = num(s, 'cut')
+  if admitted <= last and last <= now then return false end
   if num(s, 'am') == 0 then
     put(s, 'cut', now)
     return true

@@ -44,7 +44,7 @@ function M.place(st, field, opening, interval, r)
   local spot = max(opening, now_us + 1000)
   if last >= spot and last < spot + WAIT_US then
     spot = last + interval
-  elseif last >= spot + WAIT_US then
+  elseif last >= spot + WAIT_US and last < spot + 4 * WAIT_US then
     spot = spot + r.r1 % WAIT_US
     return ceil((spot - now_us) / 1000)
   end

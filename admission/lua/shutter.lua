@@ -56,16 +56,27 @@ function M.shutter(t, source)
   local s = t.s
   local throttled = num(s, 'thr')
   if throttled > now and throttled <= now + DAY then return M.no('throttle', throttled - now, true, false) end
-  if source.fp ~= '' and M.str(s, 'bad_fp') == source.fp then return M.no('halt', FOREVER, true, false) end
+  if source.fp ~= '' and M.str(s, 'bad_fp') == source.fp then
+    local refusal = M.no('halt', FOREVER, true, false)
+    refusal.reason = 'authentication'
+    return refusal
+  end
   local reason = M.str(s, 'halt')
   if reason ~= '' then
     local due = num(s, 'halt_probe')
     if reason == 'authentication' and source.fp ~= '' and source.fp ~= M.str(s, 'halt_fp') then
       due = now -- another token than the one that was refused
     end
-    if due == 0 then return M.no('halt', FOREVER, true, false) end
-    if due > now then return M.no('halt', min(due - now, 7 * DAY), true, false) end
-    return M.halfopen(t, s, 'halt')
+    local refusal
+    if due == 0 then
+      refusal = M.no('halt', FOREVER, true, false)
+    elseif due > now and due <= now + 7 * DAY then
+      refusal = M.no('halt', due - now, true, false)
+    else
+      refusal = M.halfopen(t, s, 'halt')
+    end
+    if refusal then refusal.reason = reason end
+    return refusal
   end
   if num(s, 'brk') == 1 then
     local untill = num(s, 'brk_until')
