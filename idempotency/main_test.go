@@ -46,6 +46,7 @@ const (
 func config(file string) store.Config {
 	cfg := store.DefaultConfig()
 	cfg.URL = "sqlite:" + file
+	cfg.BusyTimeout = time.Minute // a slow machine is not what the tests are about
 	return cfg
 }
 
