@@ -27,10 +27,11 @@ type benchmark struct {
 
 // cases are all benchmarks by name; each lives in a file of its own.
 var cases = map[string]benchmark{
-	"goodput":  {"how much of a quota is used, and how many 429s it takes", benchGoodput},
-	"memory":   {"what one large enterprise file adds to a worker's memory", benchMemory},
-	"overhead": {"tasks a second through every gate, and their share of what bare asynq does", benchOverhead},
-	"store":    {"settlements a second, and their share of what the bare database takes", benchStore},
+	"chaos-admission": {"workers killed again and again: what is overspent, which permits are not given back", benchChaosAdmission},
+	"goodput":         {"how much of a quota is used, and how many 429s it takes", benchGoodput},
+	"memory":          {"what one large enterprise file adds to a worker's memory", benchMemory},
+	"overhead":        {"tasks a second through every gate, and their share of what bare asynq does", benchOverhead},
+	"store":           {"settlements a second, and their share of what the bare database takes", benchStore},
 }
 
 func main() { os.Exit(runUntilSignal()) }
