@@ -18,7 +18,7 @@ import (
 // where the web UI shows them); a longer one goes back to the queue.
 func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 	units, bounded := d.payload.Units(w.opts.LimitCountsChunks)
-	ask := asking{until: w.now().Add(w.opts.SlotWait), req: admission.Request{
+	ask := asking{until: w.slotUntil(d), req: admission.Request{
 		Key: d.payload.Key, Path: d.payload.Path, Group: d.group,
 		Generation: d.standing.Generation, Units: units, UnitsBounded: bounded,
 		Exclude: d.excluded, Pinned: d.payload.Params.Source,
@@ -37,6 +37,20 @@ func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 			return ans
 		}
 	}
+}
+
+// slotUntil is how long a wait may hold the slot: SlotWait, but never so long
+// that asynq's deadline could end the call that follows.
+func (w *Worker) slotUntil(d *delivery) time.Time {
+	until := w.now().Add(w.opts.SlotWait)
+	if d.deadline.IsZero() {
+		return until
+	}
+	latest := d.deadline.Add(-w.opts.timeoutOf(d.payload.Path) - settleMargin)
+	if latest.Before(until) {
+		return latest
+	}
+	return until
 }
 
 // asking is one wait for a permit.
@@ -103,7 +117,7 @@ const (
 // patiently repeats what a store refuses, for as long as a slot waits; then the
 // task is snoozed as store_down.
 func (w *Worker) patiently(ctx context.Context, d *delivery, trouble string, try func() error) *answer {
-	until := w.now().Add(w.opts.SlotWait)
+	until := w.slotUntil(d)
 	for wait := downMin; ; wait = min(2*wait, downMax) {
 		err := try()
 		if err == nil {

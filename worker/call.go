@@ -43,12 +43,18 @@ func (r reply) requestID() string {
 	return r.meta.RequestID
 }
 
-// call makes exactly one HTTP request to the permit's source. The context is
-// the task's, so that asynq's own deadline ends it as a last resort; the
-// client's timeout is shorter and always ends it first.
+// call makes exactly one HTTP request to the permit's source. Once it is on
+// its way only its own timeout or the worker's hard stop ends it: asynq cancels
+// a delivery when its lease is lost or a person cancels the task, and an answer
+// that is paid for would be lost. A redelivery finds the key in flight or
+// settled meanwhile.
 func (w *Worker) call(ctx context.Context, d *delivery) reply {
 	done := w.waits.begin(d, nil)
 	defer done()
+	delivered := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(w.halted, cancel)()
 	client := w.clients[d.permit.Source]
 	in := &input{spec: d.payload.Input}
 	defer in.close()
@@ -56,7 +62,12 @@ func (w *Worker) call(ctx context.Context, d *delivery) reply {
 	if d.payload.Input.Kind != tasks.URLInput {
 		audio.Open = in.open
 	}
-	before := func(ctx context.Context) error { return w.beforeBody(ctx, d) }
+	before := func(ctx context.Context) error {
+		if err := delivered.Err(); err != nil {
+			return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
+		}
+		return w.beforeBody(ctx, d)
+	}
 	r := reply{started: w.now()}
 	a := d.payload.Params
 	switch d.payload.Path {
