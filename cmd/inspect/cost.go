@@ -271,7 +271,7 @@ func (s *session) gaps(r costRow) []string {
 		out = append(out, fmt.Sprintf("whether AudD billed %s that got no complete answer", count(r.PossiblyBilled, "call", "calls")))
 	}
 	if r.UnknownUnits > 0 {
-		out = append(out, fmt.Sprintf("the units of %s", count(r.UnknownUnits, "call", "calls")))
+		out = append(out, "the units of "+count(r.UnknownUnits, "call", "calls"))
 	}
 	if r.EstimatedUnits > 0 {
 		out = append(out, fmt.Sprintf("AudD's own count for %s, which are estimated", count(r.EstimatedUnits, "unit", "units")))

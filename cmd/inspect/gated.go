@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"reprise/admission"
@@ -53,7 +54,7 @@ func (s *session) shut(e evidence, list []admission.SourceState) (cause, bool) {
 func (s *session) budgetFull(e evidence, list []admission.SourceState) (cause, bool) {
 	shared := e.snapshot.State.Budgets
 	if g := e.groupState(); g != nil {
-		shared = append(shared[:len(shared):len(shared)], g.Budgets...)
+		shared = slices.Concat(shared, g.Budgets)
 	}
 	if b, full := used(shared); full {
 		return s.budgetCause(b), true

@@ -206,7 +206,7 @@ func (s *session) unitsOf(ctx context.Context, t store.TaskRow) (int64, error) {
 	}
 	p, err := tasks.Decode(t.Path.Type(), raw)
 	if err != nil {
-		return 1, nil // replaying it will say what is wrong with it
+		return 1, nil //nolint:nilerr // replaying it will say what is wrong with it
 	}
 	units, _ := p.Units(false)
 	return max(units, 1), nil

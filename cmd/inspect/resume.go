@@ -156,7 +156,7 @@ func openWords(chosen []gate) string {
 	for i, c := range chosen {
 		names[i] = c.String()
 	}
-	return fmt.Sprintf("%s neither halted nor broken", strings.Join(names, ", "))
+	return strings.Join(names, ", ") + " neither halted nor broken"
 }
 
 func (s *session) resumeSources(ctx context.Context, args []string) error {

@@ -124,6 +124,7 @@ func (s *session) sourceState(st admission.SourceState, now time.Time) cell {
 		return tinted("throttled until "+s.until(until), yellow)
 	case admission.GateBreaker:
 		return tinted("breaker open, probe "+s.until(until), red)
+	default: // nothing else shuts a whole source
 	}
 	if st.BadFingerprint != "" {
 		return tinted("ok for other tokens than "+short(st.BadFingerprint, 9), yellow)

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -170,7 +170,7 @@ func (s *session) listUploads(ctx context.Context, f idempotency.Filter) error {
 		if !e.Send.SentAt.IsZero() {
 			sent = s.since(e.Send.SentAt)
 		}
-		t.add(text(e.Key), text(e.Source), right(fmt.Sprint(e.AudioID)), uploadCell(e.State), text(sent), text(short(printable(e.Send.Reason), 80)))
+		t.add(text(e.Key), text(e.Source), right(strconv.FormatInt(e.AudioID, 10)), uploadCell(e.State), text(sent), text(short(printable(e.Send.Reason), 80)))
 	}
 	s.table(t)
 	if uncertain {
@@ -185,8 +185,9 @@ func uploadCell(state idempotency.State) cell {
 		return tinted(string(state), green)
 	case idempotency.Uncertain, idempotency.Rejected:
 		return tinted(string(state), red)
+	default:
+		return text(string(state))
 	}
-	return text(string(state))
 }
 
 func newUploadsShow(a *app) *cobra.Command {

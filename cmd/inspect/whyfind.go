@@ -110,18 +110,16 @@ func shownName(name string) string {
 	return printable(name)
 }
 
-// payload is the task's payload, nil when the store has none that can be read.
-func (s *session) payload(ctx context.Context, key string, path tasks.Path) (*tasks.Payload, error) {
+// payload is the task's payload; false when the store has none that can be
+// read. Why it cannot is the worker's to say.
+func (s *session) payload(ctx context.Context, key string, path tasks.Path) (p tasks.Payload, ok bool, err error) {
 	raw, err := s.store.Payload(ctx, key)
-	if errors.Is(err, store.ErrUnknownKey) || err == nil && raw == nil {
-		return nil, nil
+	if errors.Is(err, store.ErrUnknownKey) {
+		return p, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return p, false, err
 	}
-	p, err := tasks.Decode(path.Type(), raw)
-	if err != nil {
-		return nil, nil //nolint:nilerr // why it cannot be read is the worker's to say
-	}
-	return &p, nil
+	p, err = tasks.Decode(path.Type(), raw)
+	return p, err == nil, nil
 }

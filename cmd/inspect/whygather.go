@@ -102,8 +102,8 @@ func (s *session) fromStore(ctx context.Context, e *evidence) error {
 	if e.calls, err = s.store.Calls(ctx, store.CallFilter{Key: e.key}); err != nil {
 		return err
 	}
-	p, err := s.payload(ctx, e.key, e.path())
-	if err != nil || p == nil {
+	p, ok, err := s.payload(ctx, e.key, e.path())
+	if err != nil || !ok {
 		return err
 	}
 	e.pinned = p.Params.Source
