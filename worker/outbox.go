@@ -13,6 +13,7 @@ import (
 
 	"reprise/idempotency"
 	"reprise/store"
+	"reprise/tasks"
 )
 
 // outbox keeps settlements in Redis while SQL cannot take them (spec R22), so
@@ -98,6 +99,9 @@ func (o *outbox) put(ctx context.Context, e entry) error {
 	id := field
 	if s.Call != nil {
 		id = s.Call.AttemptID
+		if s.Call.Outcome == tasks.Crash {
+			id += "?" // presumed by somebody else: it never replaces the attempt's own report
+		}
 	}
 	finished := 0
 	if s.Finished {
@@ -159,17 +163,8 @@ func (o *outbox) drain(ctx context.Context) error {
 		if len(page) == 0 {
 			return nil
 		}
-		var batch []entry
-		drop := make([]any, 0, 3*len(page)/2)
-		for i := 0; i+1 < len(page); i += 2 {
-			var e entry
-			if err := json.Unmarshal([]byte(page[i+1]), &e); err != nil {
-				return fmt.Errorf("decode the outbox entry %s: %w", page[i], err)
-			}
-			batch = append(batch, e)
-			drop = append(drop, page[i], page[i+1], finishedField(e.Settlement.Key, e.Settlement.Generation))
-		}
-		if err := o.write(ctx, batch...); err != nil {
+		drop, err := o.writePage(ctx, page)
+		if err != nil {
 			o.storeFailed()
 			return fmt.Errorf("write the outbox to the store: %w", err)
 		}

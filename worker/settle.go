@@ -17,18 +17,24 @@ type settling struct {
 	reply    reply
 	class    retrypolicy.Classified
 	decision retrypolicy.Decision
-	again    bool   // another source is tried next in this delivery: no verdict yet
-	attempt  string // without a call: the attempt the verdict is about
+	again    bool        // another source is tried next in this delivery: no verdict yet
+	sent     *store.Call // without a call: the row of the earlier one the verdict is about
 }
 
 // settle stores the attempt and, when it ends the task, its verdict and
 // result. It returns an answer only when nothing could be stored.
 func (w *Worker) settle(ctx context.Context, d *delivery, s settling) *answer {
+	if s.again { // a source refused the account; of the task nothing is decided
+		s.decision.Verdict, s.decision.Final = tasks.Retry, false
+	}
 	row := w.callRow(d, s)
 	kept := w.settlementOf(d, row)
 	kept.Outcome, kept.Verdict, kept.Reason = s.decision.Outcome, s.decision.Verdict, s.decision.Reason
-	kept.Final, kept.AttemptID = s.decision.Final, s.attempt
-	kept.Finished = !s.again && ends(s.decision.Verdict)
+	kept.Final = s.decision.Final
+	if row == nil {
+		kept.Call = s.sent
+	}
+	kept.Finished = ends(s.decision.Verdict)
 	if kept.Finished && kept.Verdict == tasks.Done {
 		kept.Result = resultOf(s)
 	}
@@ -143,7 +149,10 @@ func (w *Worker) keepOnce(ctx context.Context, e entry) error {
 	}
 	octx, cancel := context.WithTimeout(ctx, outboxTimeout)
 	defer cancel()
-	return errors.Join(storeErr, w.outbox.put(octx, e))
+	if err := w.outbox.put(octx, e); err != nil {
+		return errors.Join(storeErr, err)
+	}
+	return nil
 }
 
 // release reports the attempt to admission: charges corrected, units kept or

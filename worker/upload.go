@@ -12,6 +12,7 @@ import (
 
 	"reprise/idempotency"
 	"reprise/retrypolicy"
+	"reprise/store"
 	"reprise/tasks"
 )
 
@@ -60,7 +61,7 @@ func (w *Worker) ledgerSays(ctx context.Context, d *delivery) *answer {
 	case errors.As(err, &taken):
 		return w.sentBefore(ctx, d, st)
 	case errors.As(err, &slot):
-		return w.endOf(ctx, d, "", retrypolicy.Decision{
+		return w.endOf(ctx, d, nil, retrypolicy.Decision{
 			Verdict: tasks.Archive, Outcome: tasks.InvalidRequest, Final: true,
 			Reason: "invalid_request: " + slot.Error() + "; enqueue it with --replace to overwrite",
 		})
@@ -103,11 +104,11 @@ func (w *Worker) sentBefore(ctx context.Context, d *delivery, st idempotency.Sta
 	}
 	switch st.State {
 	case idempotency.Settled:
-		return w.endOf(ctx, d, s.AttemptID, retrypolicy.Decision{Verdict: tasks.Done, Outcome: tasks.Uploaded, Reason: "uploaded: " + s.Reason})
+		return w.endOf(ctx, d, &s, retrypolicy.Decision{Verdict: tasks.Done, Outcome: tasks.Uploaded, Reason: "uploaded: " + s.Reason})
 	case idempotency.Rejected:
-		return w.endOf(ctx, d, s.AttemptID, retrypolicy.Decision{Verdict: tasks.Archive, Outcome: outcome, Final: true, Reason: s.Reason})
+		return w.endOf(ctx, d, &s, retrypolicy.Decision{Verdict: tasks.Archive, Outcome: outcome, Final: true, Reason: s.Reason})
 	case idempotency.Uncertain:
-		return w.endOf(ctx, d, s.AttemptID, retrypolicy.Decision{Verdict: tasks.Hold, Outcome: outcome, Reason: uncertain(outcome, s.Reason)})
+		return w.endOf(ctx, d, &s, retrypolicy.Decision{Verdict: tasks.Hold, Outcome: outcome, Reason: uncertain(outcome, s.Reason)})
 	default: // sent, and its answer may still come
 		return w.without(d, tasks.Refused, st.Until.Sub(w.now()), "it was sent and has no answer yet")
 	}
@@ -118,13 +119,36 @@ func uncertain(outcome tasks.Outcome, reason string) string {
 	return fmt.Sprintf("%s: uncertain, it may have arrived and is not sent again by itself; see inspect uploads (%s)", outcome, reason)
 }
 
-// endOf settles a verdict that follows from what is known of an attempt,
-// without a call.
-func (w *Worker) endOf(ctx context.Context, d *delivery, attempt string, decision retrypolicy.Decision) *answer {
-	if ans := w.settle(ctx, d, settling{decision: decision, attempt: attempt}); ans != nil {
+// endOf settles a verdict without a call. It may follow from what the ledger
+// knows of a send: then the send's row comes along, because its worker may have
+// died before it wrote one, and it may be billed. A row that is there stays.
+func (w *Worker) endOf(ctx context.Context, d *delivery, sent *idempotency.Send, decision retrypolicy.Decision) *answer {
+	s := settling{decision: decision}
+	if sent != nil {
+		s.sent = w.sentRow(d, *sent, decision)
+	}
+	if ans := w.settle(ctx, d, s); ans != nil {
 		return ans
 	}
+	if sent != nil {
+		w.metrics.attempt(tasks.Upload, decision.Outcome)
+	}
 	return answerOf(decision)
+}
+
+// sentRow describes a send as far as the ledger knows it.
+func (w *Worker) sentRow(d *delivery, s idempotency.Send, decision retrypolicy.Decision) *store.Call {
+	charge := w.policy.Decide(tasks.Upload, retrypolicy.Classified{Outcome: decision.Outcome}, retrypolicy.Record{}, 0)
+	row := &store.Call{
+		AttemptID: s.AttemptID, Key: d.payload.Key, Generation: d.standing.Generation, Source: s.Source, Path: tasks.Upload,
+		Outcome: decision.Outcome, Verdict: decision.Verdict, RequestID: s.RequestID, Phase: "unknown", UnitBasis: "estimated",
+		PossiblyBilled: charge.PossiblyBilled, Reason: decision.Reason, At: s.SentAt,
+	}
+	if charge.UnitsKept {
+		row.Units, _ = d.payload.Units(w.opts.LimitCountsChunks)
+	}
+	w.price(row)
+	return row
 }
 
 // latch takes the one send of an upload, right before its first body byte. An
