@@ -1,0 +1,167 @@
+package uploadcrash
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/idempotency"
+	"reprise/internal/redistest"
+)
+
+// fault is what happens to the worker that stands at a step.
+type fault struct {
+	name string
+	// ends is where the ledger may stand in the end for a step of a phase;
+	// none = the combination means nothing.
+	ends   map[phase][]idempotency.State
+	meet   func(r *rig) // how the second worker comes in once the first has the task; nil: later
+	happen func(r *rig, s stop)
+}
+
+var (
+	yes   = []idempotency.State{idempotency.Settled}
+	doubt = []idempotency.State{idempotency.Uncertain}
+	maybe = []idempotency.State{idempotency.Settled, idempotency.Uncertain}
+	all   = map[phase][]idempotency.State{unlatched: yes, latched: yes, sending: yes, answered: yes, concluded: yes, kept: yes, settled: yes}
+)
+
+// but changes some phases of a table.
+func but(m map[phase][]idempotency.State, p phase, ends []idempotency.State) map[phase][]idempotency.State {
+	out := map[phase][]idempotency.State{}
+	for k, v := range m {
+		out[k] = v
+	}
+	out[p] = ends
+	return out
+}
+
+var faults = []fault{
+	{name: "kill", happen: kill, ends: but(but(but(all, latched, doubt), sending, doubt), answered, doubt)},
+	// A latch that waited long in a frozen worker is stale: whether it was is a matter of seconds.
+	{name: "freeze", happen: freeze, ends: but(all, latched, maybe)},
+	{name: "lost lease", happen: lostLease, ends: all},
+	{name: "Redis flushed", meet: (*rig).startSecond, happen: flushed, ends: but(all, kept, doubt)},
+	{name: "Redis restarted", meet: (*rig).startSecond, happen: restarted, ends: but(all, kept, doubt)},
+	{name: "database locked", happen: locked, ends: all},
+	{name: "Redis connections cut", happen: redisCut, ends: all},
+	{name: "AudD connection cut", happen: upstreamCut, ends: map[phase][]idempotency.State{unlatched: yes, latched: yes, sending: doubt}},
+}
+
+// kill: SIGKILL, and a fresh worker finds what is left.
+func kill(r *rig, s stop) {
+	r.first.kill()
+	s.drop()
+	r.died()
+	r.ageSends()
+	r.startSecond()
+}
+
+// freeze: SIGSTOP for so long that another worker takes over, then SIGCONT.
+func freeze(r *rig, s stop) {
+	r.first.signal(syscall.SIGSTOP)
+	if s.yield != nil {
+		s.yield()
+	}
+	r.died()
+	r.ageSends()
+	r.startSecond()
+	require.True(r.t, r.hurry(60*time.Second, r.over), "the second worker does not take over")
+	if s.yield == nil || !s.locks {
+		s.release()
+	}
+	r.first.signal(syscall.SIGCONT)
+	r.first.stop()
+}
+
+// lostLease: both workers are well and both are handed the task.
+func lostLease(r *rig, s stop) {
+	if r.second == nil {
+		r.loseLease()
+	}
+	r.together(s)
+}
+
+// loseLease makes a second worker take the task from the first, which is alive
+// and writes its leases anew every 5 s.
+func (r *rig) loseLease() {
+	for range 5 {
+		_, err := redistest.AgeLeases(r.t.Context(), r.rdb, queue, redistest.LeaseOver)
+		require.NoError(r.t, err)
+		if r.second != nil {
+			r.second.kill()
+		}
+		r.startSecond()
+		if eventually(2*time.Second, func() bool {
+			n, err := redistest.CountTasks(r.t.Context(), r.rdb, queue)
+			return err == nil && (n.Active == 0 || r.seen(r.second))
+		}) {
+			return
+		}
+	}
+	require.Fail(r.t, "the second worker never takes the task over")
+}
+
+// flushed: Redis forgets everything, and the task is enqueued anew.
+func flushed(r *rig, s stop) {
+	require.NoError(r.t, r.rdb.FlushAll(r.t.Context()).Err())
+	r.enqueue()
+	r.together(s)
+}
+
+// restarted: the same, and every connection is lost.
+func restarted(r *rig, s stop) {
+	r.server.Kill()
+	r.server.Start()
+	r.enqueue()
+	r.together(s)
+}
+
+// together lets the second worker meet the first's upload, then the first go
+// on to its end. A first that gives its step up by itself, because Redis or
+// the ledger did not answer, may take the task anew before the second does.
+func (r *rig) together(s stop) {
+	if s.yield != nil && !s.locks {
+		s.yield()
+	}
+	require.True(r.t, r.hurry(45*time.Second, func() bool { return r.seen(r.second) || r.seen(r.first) || r.over() }), "nobody is handed the task")
+	s.release()
+	r.first.stop()
+	r.ageSends() // what the first did not conclude, nobody will
+}
+
+// locked: the database cannot be written for longer than anybody waits.
+func locked(r *rig, s stop) {
+	unlock := func() {}
+	if s.yield != nil && !s.locks {
+		s.yield()
+	}
+	if !s.locks {
+		unlock = r.lock()
+		s.release()
+	}
+	pass(8 * time.Second)
+	if s.locks {
+		s.release()
+	}
+	unlock()
+}
+
+// redisCut: every connection to Redis ends, what was on its way is lost.
+func redisCut(r *rig, s stop) {
+	r.redis.cut()
+	s.release()
+}
+
+// upstreamCut: the connection to AudD ends.
+func upstreamCut(r *rig, s stop) {
+	if s.late {
+		r.upstream.shut() // the dial is refused
+		require.True(r.t, eventually(20*time.Second, func() bool { return r.seen(r.first) }))
+		r.upstream.open()
+		return
+	}
+	r.upstream.cut()
+	s.release()
+}
