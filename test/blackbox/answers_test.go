@@ -23,10 +23,10 @@ func TestTenThrottlesCountNothingAndAreNeverEarly(t *testing.T) {
 		AnswerHeader: map[string]string{"Retry-After": "3"},
 	}}})
 	r.worker()
-	p := r.enqueue(tasks.Recognize, r.named("throttled.wav"))[0]
+	p := r.enqueue(r.named("throttled.wav"))[0]
 	s := r.standing(p, 2*time.Minute)
 	require.Equal(t, tasks.Match, s.Outcome)
-	r.acked(tasks.Recognize, 10*time.Second)
+	r.acked(10 * time.Second)
 	info, err := asynq.NewInspectorFromRedisClient(r.rdb).GetTaskInfo(p.Path.Queue(""), p.Key)
 	require.NoError(t, err)
 	require.Zero(t, info.Retried, "no attempt counted")
@@ -52,8 +52,8 @@ func TestAnswerThatIsNotUTF8IsArchivedOnceAndSoon(t *testing.T) {
 		Path: auddsim.PathRecognize, Code: 300, MessageBytes: []byte("bro\xffken \xc3\x28 audio \xf0\x9f"),
 	}}})
 	w := r.worker()
-	p := r.enqueue(tasks.Recognize, r.named("not-utf8.wav"))[0]
-	require.Equal(t, redistest.Counts{Archived: 1}, r.acked(tasks.Recognize, 20*time.Second))
+	p := r.enqueue(r.named("not-utf8.wav"))[0]
+	require.Equal(t, redistest.Counts{Archived: 1}, r.acked(20*time.Second))
 	s := r.standing(p, time.Second)
 	require.Less(t, s.FinishedAt.Sub(s.CreatedAt), 5*time.Second, "archived soon")
 	info, err := asynq.NewInspectorFromRedisClient(r.rdb).GetTaskInfo(p.Path.Queue(""), p.Key)

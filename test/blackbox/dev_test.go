@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -58,7 +57,7 @@ func TestDevStaysUpRefusesASecondOneAndStopsOnSIGTERM(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 
-	first.signal(syscall.SIGTERM)
+	first.terminate()
 	require.Zero(t, first.wait(30*time.Second))
 	require.Empty(t, first.log.String())
 }

@@ -86,9 +86,10 @@ func run(t *testing.T, env []string, name string, args ...string) *process {
 	return p
 }
 
-func (p *process) signal(sig syscall.Signal) {
+// terminate sends SIGTERM.
+func (p *process) terminate() {
 	p.t.Helper()
-	require.NoError(p.t, p.cmd.Process.Signal(sig), "%s to %s", sig, p.name)
+	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGTERM), p.name)
 }
 
 // kill ends the process with SIGKILL, if it has not ended, and waits.

@@ -2,7 +2,6 @@ package blackbox
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,16 +23,16 @@ func TestRedisCutExactlyWhileCallsSucceedCostsNoSecondCall(t *testing.T) {
 			r := newRig(t, auddsim.Config{})
 			hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize})
 			w := r.worker("--recognize-slots", fmt.Sprint(held))
-			payloads := r.enqueue(tasks.Recognize, r.clips(files)...)
+			payloads := r.enqueue(r.clips(files)...)
 			r.held(held)
 			r.proxy.Cut()
 			r.sim.Release(hold)
 			pass(cut)
 			r.proxy.Restore()
-			counts := r.acked(tasks.Recognize, time.Minute)
+			counts := r.acked(time.Minute)
 			require.Equal(t, redistest.Counts{Completed: files}, counts)
 			r.once(payloads)
-			w.signal(syscall.SIGTERM)
+			w.terminate()
 			require.Zero(t, w.wait(20*time.Second))
 		})
 	}
@@ -52,13 +51,13 @@ func TestLostAcknowledgementCostsNoSecondCall(t *testing.T) {
 			r := newRig(t, auddsim.Config{})
 			fired := lose(r.proxy, done)
 			r.worker()
-			payloads := r.enqueue(tasks.Recognize, r.named("ack.wav"))
+			payloads := r.enqueue(r.named("ack.wav"))
 			select {
 			case <-fired:
 			case <-time.After(30 * time.Second):
 				require.Fail(t, "no acknowledgement was lost")
 			}
-			require.Equal(t, redistest.Counts{Completed: 1}, r.acked(tasks.Recognize, 20*time.Second))
+			require.Equal(t, redistest.Counts{Completed: 1}, r.acked(20*time.Second))
 			r.once(payloads)
 		})
 	}
@@ -71,7 +70,7 @@ func TestWorkerKilledBeforeItsAcknowledgementRepeatsTheVerdict(t *testing.T) {
 	r := newRig(t, auddsim.Config{})
 	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize})
 	w := r.worker()
-	payloads := r.enqueue(tasks.Recognize, r.named("unacked.wav"))
+	payloads := r.enqueue(r.named("unacked.wav"))
 	r.held(1)
 	r.proxy.Cut()
 	r.sim.Release(hold)
@@ -80,6 +79,6 @@ func TestWorkerKilledBeforeItsAcknowledgementRepeatsTheVerdict(t *testing.T) {
 	r.proxy.Restore()
 	r.age(tasks.Recognize, 1)
 	r.worker()
-	require.Equal(t, redistest.Counts{Completed: 1}, r.acked(tasks.Recognize, 30*time.Second))
+	require.Equal(t, redistest.Counts{Completed: 1}, r.acked(30*time.Second))
 	r.once(payloads)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -117,15 +116,15 @@ func (r *rig) named(name string) string {
 	return file
 }
 
-// enqueue queues inputs as cmd/enqueue does and returns their payloads.
-func (r *rig) enqueue(path tasks.Path, inputs ...string) []tasks.Payload {
+// enqueue queues inputs as `enqueue recognize` does and returns their payloads.
+func (r *rig) enqueue(inputs ...string) []tasks.Payload {
 	r.t.Helper()
 	rdb, err := redisconn.Queue(r.server.URL(), 4)
 	require.NoError(r.t, err)
 	defer rdb.Close()
 	in, err := intake.New(intake.Options{Redis: rdb, Store: r.store})
 	require.NoError(r.t, err)
-	plan, err := in.Plan(r.t.Context(), intake.Request{Path: path}, inputs, nil)
+	plan, err := in.Plan(r.t.Context(), intake.Request{Path: tasks.Recognize}, inputs, nil)
 	require.NoError(r.t, err)
 	require.NoError(r.t, in.Enqueue(r.t.Context(), plan, nil))
 	out := make([]tasks.Payload, len(plan.Items))
@@ -157,12 +156,12 @@ func (r *rig) queueState(p tasks.Payload) string {
 	return fmt.Sprintf("%s, retried %d, next %s, last error %q", info.State, info.Retried, time.Until(info.NextProcessAt).Round(time.Second), info.LastErr)
 }
 
-// acked waits until asynq has no task of a path on its way, and returns its counts.
-func (r *rig) acked(path tasks.Path, within time.Duration) redistest.Counts {
+// acked waits until asynq has no clip on its way, and returns its counts.
+func (r *rig) acked(within time.Duration) redistest.Counts {
 	r.t.Helper()
 	var last redistest.Counts
 	ok := eventually(within, func() bool {
-		n, err := redistest.CountTasks(r.t.Context(), r.rdb, path.Queue(""))
+		n, err := redistest.CountTasks(r.t.Context(), r.rdb, tasks.Recognize.Queue(""))
 		last = n
 		return err == nil && n.Pending+n.Active+n.Scheduled+n.Retry == 0
 	})
@@ -238,9 +237,4 @@ func little(b *bytes.Buffer, values ...any) {
 	for _, v := range values {
 		_ = binary.Write(b, binary.LittleEndian, v) // a Buffer takes everything
 	}
-}
-
-func hash(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
 }

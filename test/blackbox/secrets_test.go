@@ -2,6 +2,7 @@ package blackbox
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -68,9 +69,7 @@ func rules(failures []failure) []auddsim.Rule {
 			if !file {
 				header["X-Request-Id"] = secretSignature
 			}
-			for k, v := range r.AnswerHeader {
-				header[k] = v
-			}
+			maps.Copy(header, r.AnswerHeader)
 			r.AnswerHeader = header
 			if file {
 				r.Name = f.name + "*"
@@ -124,7 +123,7 @@ func TestSecretsAreNowhereAfterAnyAnswer(t *testing.T) {
 			for _, f := range failures {
 				inputs = append(inputs, signedURL(f.name+"signed"), r.named("good-"+f.name+".wav"), r.named(f.name+"file.wav"))
 			}
-			payloads := r.enqueue(tasks.Recognize, inputs...)
+			payloads := r.enqueue(inputs...)
 			r.met(payloads, len(failures))
 			var acted int64
 			for _, rule := range r.sim.Rules() {
@@ -178,7 +177,7 @@ func TestSecretsAreNowhereWhileACallIsInFlightAndTheStoreIsGone(t *testing.T) {
 	r := secretive(t, nil)
 	r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*flight*"})
 	w := r.worker()
-	payloads := r.enqueue(tasks.Recognize, signedURL("in-flight"))
+	payloads := r.enqueue(signedURL("in-flight"))
 	r.held(1)
 	addr, _ := w.line("ready", time.Second)["admin"].(string)
 	s := newSearch(t, payloads...)
@@ -199,11 +198,11 @@ func TestSecretsAreNowhereAfterFailuresOfTheInput(t *testing.T) {
 	t.Parallel()
 	r := secretive(t, nil)
 	gone, changed := r.named("gone.wav"), r.named("changed.wav")
-	payloads := r.enqueue(tasks.Recognize, gone, changed)
+	payloads := r.enqueue(gone, changed)
 	require.NoError(t, os.Remove(gone))
 	require.NoError(t, os.WriteFile(changed, []byte("other"), 0o600))
 
-	good := r.enqueue(tasks.Recognize, signedURL("good"))[0]
+	good := r.enqueue(signedURL("good"))[0]
 	old, err := tasks.New(tasks.Recognize, tasks.Input{Kind: tasks.URLInput, URL: signedURL("expired"), ExpiresAt: time.Now().Unix() - 60}, tasks.Params{}, 0)
 	require.NoError(t, err)
 	task, err := good.Task("")
@@ -266,7 +265,7 @@ func TestSecretsAreNowhereWhenAudDCannotBeReached(t *testing.T) {
 			base := strings.Replace(c.base, "SIM", sim, 1)
 			w := start(t, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", base, "--enterprise-url", base+"enterprise/")
 			w.line("ready", 30*time.Second)
-			payloads := r.enqueue(tasks.Recognize, signedURL("unreachable"), r.named("unreachable.wav"))
+			payloads := r.enqueue(signedURL("unreachable"), r.named("unreachable.wav"))
 			r.met(payloads, 0)
 			for _, p := range payloads {
 				require.Equal(t, tasks.UnavailableUnsent, r.calls(p)[0].Outcome, r.calls(p)[0].Reason)

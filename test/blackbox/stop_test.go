@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -42,11 +41,11 @@ func TestEveryFileHasOneResultAndOneUnitWhicheverWorkerIsStopped(t *testing.T) {
 			first := enqueueFolder(t, r, filepath.Dir(clips[0]))
 			require.Equal(t, files, first.Verdicts["queued"])
 			require.True(t, eventually(time.Minute, func() bool { return bill(t, url, "0").Requests >= int64(at) }))
-			workers[which].signal(syscall.SIGTERM)
+			workers[which].terminate()
 			require.Zero(t, workers[which].wait(30*time.Second))
 			workers[which].line("stopped", time.Second)
 
-			r.acked(tasks.Recognize, time.Minute)
+			r.acked(time.Minute)
 			b := bill(t, url, "1")
 			require.EqualValues(t, files, b.Units)
 			for _, c := range b.Contents {
@@ -107,7 +106,7 @@ func TestWorkerKilledDuringACallIsMournedAndTheTaskDoneOnce(t *testing.T) {
 	r := newRig(t, auddsim.Config{})
 	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize, Times: 1})
 	w := r.worker()
-	p := r.enqueue(tasks.Recognize, r.named("killed.wav"))[0]
+	p := r.enqueue(r.named("killed.wav"))[0]
 	r.held(1)
 	w.kill()
 	r.sim.Release(hold)
@@ -119,12 +118,12 @@ func TestSecondSignalExitsAtOnceAndTheCallIsCountedAsPossiblyBilled(t *testing.T
 	r := newRig(t, auddsim.Config{})
 	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize, Times: 1})
 	w := r.worker()
-	p := r.enqueue(tasks.Recognize, r.named("second-signal.wav"))[0]
+	p := r.enqueue(r.named("second-signal.wav"))[0]
 	r.held(1)
-	w.signal(syscall.SIGTERM)
+	w.terminate()
 	w.line("stopping: running calls finish, nothing new is taken", 5*time.Second)
 	require.False(t, eventually(2*time.Second, func() bool { return !w.running() }), "the first signal waits for the call")
-	w.signal(syscall.SIGTERM)
+	w.terminate()
 	require.Equal(t, 2, w.wait(5*time.Second))
 	r.sim.Release(hold)
 	r.afterCrash(p)
@@ -139,7 +138,7 @@ func (r *rig) afterCrash(p tasks.Payload) {
 	r.worker()
 	s := r.standing(p, time.Minute)
 	require.Equal(t, tasks.Match, s.Outcome)
-	require.Equal(t, redistest.Counts{Completed: 1}, r.acked(tasks.Recognize, 10*time.Second))
+	require.Equal(t, redistest.Counts{Completed: 1}, r.acked(10*time.Second))
 	calls := r.calls(p)
 	require.Len(t, calls, 2)
 	lost, good := calls[0], calls[1]

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"os"
-	"syscall"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 	"reprise/internal/auddsim"
 	"reprise/internal/redistest"
-	"reprise/tasks"
 )
 
 // storeOutbox is where settlements wait for the store.
@@ -34,7 +32,7 @@ func TestStoreUnwritableWhileCallsCompleteLosesNothing(t *testing.T) {
 			r := newRig(t, auddsim.Config{})
 			hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize})
 			w := r.worker("--recognize-slots", "4")
-			payloads := r.enqueue(tasks.Recognize, r.clips(files)...)
+			payloads := r.enqueue(r.clips(files)...)
 			r.held(4)
 			unlock := lock(r)
 			r.sim.Release(hold)
@@ -43,13 +41,13 @@ func TestStoreUnwritableWhileCallsCompleteLosesNothing(t *testing.T) {
 			require.True(t, eventually(outage, func() bool {
 				return r.rdb.HLen(t.Context(), storeOutbox).Val() >= 4
 			}), "the outbox takes what the store does not")
-			counts := r.acked(tasks.Recognize, 90*time.Second)
+			counts := r.acked(90 * time.Second)
 			require.Equal(t, redistest.Counts{Completed: files}, counts)
 			require.True(t, eventually(30*time.Second, func() bool {
 				return r.rdb.HLen(t.Context(), storeOutbox).Val() == 0
 			}), "the outbox is drained")
 			r.once(payloads)
-			w.signal(syscall.SIGTERM)
+			w.terminate()
 			require.Zero(t, w.wait(20*time.Second))
 		})
 	}
