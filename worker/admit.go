@@ -191,8 +191,8 @@ func (w *Worker) refused(ctx context.Context, d *delivery, r *admission.Refusal)
 // the budget is used up and the settings say to fail at once.
 func (w *Worker) hopeless(ctx context.Context, d *delivery, r *admission.Refusal) *answer {
 	switch {
-	case r.NoSource && d.refusal != nil:
-		return w.giveUpAccount(ctx, d)
+	case d.refusal != nil && r.NoSource && (r.Gate == admission.GateHalt || r.Gate == admission.GateNoCandidate):
+		return w.giveUpAccount(ctx, d) // a throttle, a breaker or a budget of the others is worth waiting for
 	case r.Never:
 		return w.finish(ctx, d, retrypolicy.Classified{
 			Outcome: tasks.Unknown, Reason: fmt.Sprintf("unknown: gate %s will never let it pass; give it --max-units within the budget", r.Gate),
