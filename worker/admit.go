@@ -178,7 +178,11 @@ const closedWait = 10 * time.Second
 // refused sends a task back to the queue: until its gate opens or, when no
 // source is left, for a moment while its queue closes.
 func (w *Worker) refused(ctx context.Context, d *delivery, r *admission.Refusal) *answer {
-	if r.NoSource && r.RetryAfter > w.opts.SlotWait && w.paths.close(ctx, d.queue, r) {
+	shut := r.NoSource && r.RetryAfter > w.opts.SlotWait
+	if shut && r.Gate == admission.GateHalt && w.sitout.begin(ctx, d.queue) {
+		return w.without(d, tasks.Refused, time.Duration(w.random()*float64(closedWait)), "AudD refuses this worker's token; left for another worker")
+	}
+	if shut && w.paths.close(ctx, d.queue, r) {
 		wait := time.Duration(w.random() * float64(closedWait))
 		return w.without(d, tasks.Refused, wait, fmt.Sprintf("every source is shut, gate %s of source %s opens first, in %s",
 			r.Gate, r.Source, r.RetryAfter.Round(time.Second)))

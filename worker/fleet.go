@@ -32,7 +32,9 @@ type fleet struct {
 	w       *Worker
 	mu      sync.Mutex
 	running map[string]*asynq.Server // by plan
-	retired sync.WaitGroup           // servers that were replaced and still drain
+	limits  []admission.Limit        // in force when they were last read
+	stopped bool
+	retired sync.WaitGroup // servers that were replaced and still drain
 }
 
 // plan is one server: its path, slots and queues.
@@ -60,6 +62,7 @@ func (w *Worker) plans(limits []admission.Limit) []plan {
 		if !ok {
 			continue
 		}
+		weights[group] = max(weights[group], 1) // a group of any limit has its queue
 		n, err := strconv.Atoi(l.Value)
 		if err != nil {
 			continue
@@ -88,6 +91,27 @@ func (w *Worker) plans(limits []admission.Limit) []plan {
 	return out
 }
 
+// attended are the plans without the queues this worker sits out.
+func (f *fleet) attended(plans []plan) []plan {
+	var out []plan
+	for _, p := range plans {
+		maps.DeleteFunc(p.queues, func(queue string, _ int) bool { return f.w.sitout.has(queue) })
+		if len(p.queues) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// refresh serves the queues that are to be served now.
+func (f *fleet) refresh() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.reshapeLocked(f.w.plans(f.limits)); err != nil {
+		f.w.warn.do("groups", "the queues cannot be served", err)
+	}
+}
+
 // queues are all queues this worker serves now.
 func (f *fleet) queues() []string {
 	f.mu.Lock()
@@ -103,13 +127,23 @@ func (f *fleet) queues() []string {
 	return out
 }
 
-// reshape starts the servers that are wanted and not there, and retires those
-// that are there and not wanted: they take nothing new and finish what runs.
-func (f *fleet) reshape(wanted []plan) error {
+// reshape serves what the limits ask for.
+func (f *fleet) reshape(limits []admission.Limit) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.limits = limits
+	return f.reshapeLocked(f.w.plans(limits))
+}
+
+// reshapeLocked starts the servers that are wanted and not there, and retires
+// those that are there and not wanted: they take nothing new and finish what
+// runs.
+func (f *fleet) reshapeLocked(wanted []plan) error {
+	if f.stopped {
+		return nil
+	}
 	next := map[string]*asynq.Server{}
-	for _, p := range wanted {
+	for _, p := range f.attended(wanted) {
 		if srv, ok := f.running[p.name()]; ok {
 			next[p.name()] = srv
 			continue
@@ -147,7 +181,7 @@ func (f *fleet) watch(ctx context.Context) {
 		if err != nil {
 			continue // admission says so itself
 		}
-		if err := f.reshape(f.w.plans(limits)); err != nil {
+		if err := f.reshape(limits); err != nil {
 			f.w.warn.do("groups", "the groups in force cannot be served", err)
 		}
 	}
@@ -157,6 +191,7 @@ func (f *fleet) watch(ctx context.Context) {
 func (f *fleet) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.stopped = true
 	for _, s := range f.running {
 		s.Stop()
 	}

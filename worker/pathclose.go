@@ -37,30 +37,48 @@ type paths struct {
 	inspector *asynq.Inspector
 	id        string
 
-	mu     sync.Mutex
-	closed map[string]time.Time // by queue: when this worker last closed it
+	mu      sync.Mutex
+	closers map[string]*closing // by queue
+}
+
+// closing is the closing of one queue; whoever holds its mutex does it.
+type closing struct {
+	mu sync.Mutex
+	at time.Time // when this worker last closed the queue
+	ok bool
 }
 
 func newPaths(w *Worker) *paths {
 	return &paths{
-		w: w, pauses: w.gates.Pauses(), inspector: asynq.NewInspectorFromRedisClient(w.queue), id: newAttemptID(), closed: map[string]time.Time{},
+		w: w, pauses: w.gates.Pauses(), inspector: asynq.NewInspectorFromRedisClient(w.queue), id: newAttemptID(), closers: map[string]*closing{},
 	}
 }
 
 // close pauses a queue until a gate opens. Of the many deliveries that are
-// refused at the same moment one does it. It is false when the queue could not
-// be paused.
+// refused at the same moment one does it, and the others wait for it: a slot
+// that is given back earlier would take one more task out of the queue. It is
+// false when the queue could not be paused.
 func (p *paths) close(ctx context.Context, queue string, r *admission.Refusal) bool {
 	p.mu.Lock()
-	now := time.Now()
-	if now.Sub(p.closed[queue]) < tendEvery {
-		p.mu.Unlock()
+	c := p.closers[queue]
+	if c == nil {
+		c = &closing{}
+		p.closers[queue] = c
+	}
+	p.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ok && time.Since(c.at) < tendEvery {
 		return true
 	}
-	p.closed[queue] = now
-	p.mu.Unlock()
+	c.ok = p.pause(ctx, queue, r)
+	c.at = time.Now()
+	return c.ok
+}
+
+func (p *paths) pause(ctx context.Context, queue string, r *admission.Refusal) bool {
 	reason := admission.PauseReason{
-		Name: admission.AutoReason + string(r.Gate), Until: now.Add(r.RetryAfter), By: "worker-" + p.id[:8],
+		Name: admission.AutoReason + string(r.Gate), Until: time.Now().Add(r.RetryAfter), By: "worker-" + p.id[:8],
 		Evidence: fmt.Sprintf("every source is shut; %s opens first, by gate %s", r.Source, r.Gate),
 	}
 	state, changed, err := p.pauses.Add(ctx, queue, reason)
@@ -87,12 +105,17 @@ func (p *paths) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		p.w.sitout.review(ctx)
 		mine, err := p.w.queue.SetNX(ctx, tenderKey, p.id, tenderTerm).Result()
-		if err != nil || (!mine && !p.stillMine(ctx)) {
+		if err != nil {
 			continue
 		}
+		look := p.reopen
+		if mine || p.stillMine(ctx) {
+			look = p.tend
+		}
 		for _, queue := range p.queues(ctx) {
-			if err := p.tend(ctx, queue); err != nil && ctx.Err() == nil {
+			if err := look(ctx, queue); err != nil && ctx.Err() == nil {
 				p.w.warn.do("pause", "the pause reasons of a queue could not be looked at", err)
 			}
 		}
@@ -134,6 +157,49 @@ func (p *paths) tend(ctx context.Context, queue string) error {
 	return p.w.replays.tend(ctx, queue)
 }
 
+// reopen is what a worker that does not tend does: it opens a closed queue if
+// the gates would let its own calls go. They may be open to it alone, because
+// it has another token than the one that was refused.
+func (p *paths) reopen(ctx context.Context, queue string) error {
+	n, err := p.w.queue.Exists(ctx, "asynq:{"+queue+"}:paused").Result()
+	if err != nil {
+		return fmt.Errorf("read asynq's pause flag: %w", err)
+	}
+	if n == 0 {
+		return nil
+	}
+	state, err := p.pauses.State(ctx, queue)
+	if err != nil {
+		return err
+	}
+	auto := autoReasons(state)
+	if len(auto) == 0 {
+		return nil
+	}
+	_, _, shut, err := p.ask(ctx, queue)
+	if err != nil || shut {
+		return err
+	}
+	if state, err = p.open(ctx, queue, auto); err != nil {
+		return err
+	}
+	return p.reconcile(ctx, queue, state)
+}
+
+// ask is what the gates would say to a call for a task of the queue.
+func (p *paths) ask(ctx context.Context, queue string) (gate admission.Gate, wait time.Duration, shut bool, err error) {
+	path, group, err := tasks.SplitQueue(queue)
+	if err != nil {
+		return "", 0, false, err
+	}
+	openings, err := p.w.gates.Ask(ctx, path, group)
+	if err != nil {
+		return "", 0, false, err
+	}
+	gate, wait, shut = admission.ShutUntil(openings)
+	return gate, wait, shut, nil
+}
+
 func autoReasons(s admission.PauseState) []admission.PauseReason {
 	var out []admission.PauseReason
 	for _, r := range s.Reasons {
@@ -148,28 +214,12 @@ func autoReasons(s admission.PauseState) []admission.PauseReason {
 // whose gates are still shut when its time runs out: opening it would only
 // move another slotful of tasks to the retry set.
 func (p *paths) review(ctx context.Context, queue string, state admission.PauseState, auto []admission.PauseReason) (admission.PauseState, error) {
-	path, group, err := tasks.SplitQueue(queue)
+	gate, wait, shut, err := p.ask(ctx, queue)
 	if err != nil {
 		return state, err
 	}
-	openings, err := p.w.gates.Ask(ctx, path, group)
-	if err != nil {
-		return state, err
-	}
-	gate, wait, shut := admission.ShutUntil(openings)
 	if !shut {
-		for _, r := range auto {
-			if strings.HasSuffix(r.Name, ":"+string(admission.GateHalt)) {
-				if err := p.w.replays.begin(ctx, queue); err != nil {
-					return state, err
-				}
-			}
-		}
-		next, changed, err := p.pauses.Remove(ctx, queue, admission.AutoReason+"*")
-		if err == nil && changed {
-			p.w.log.Info("queue opens: a source takes calls again", "queue", queue)
-		}
-		return next, err
+		return p.open(ctx, queue, auto)
 	}
 	now := time.Now()
 	for _, r := range auto {
@@ -185,6 +235,22 @@ func (p *paths) review(ctx context.Context, queue string, state admission.PauseS
 		state = next
 	}
 	return state, nil
+}
+
+// open takes the automatic reasons away; what a halt archived is replayed.
+func (p *paths) open(ctx context.Context, queue string, auto []admission.PauseReason) (admission.PauseState, error) {
+	for _, r := range auto {
+		if strings.HasSuffix(r.Name, ":"+string(admission.GateHalt)) {
+			if err := p.w.replays.begin(ctx, queue); err != nil {
+				return admission.PauseState{}, err
+			}
+		}
+	}
+	state, changed, err := p.pauses.Remove(ctx, queue, admission.AutoReason+"*")
+	if err == nil && changed {
+		p.w.log.Info("queue opens: a source takes calls again", "queue", queue)
+	}
+	return state, err
 }
 
 // reconcile makes asynq's flag what the reasons say; a flag that a person set

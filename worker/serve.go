@@ -28,13 +28,13 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer admin()
-	servers := &fleet{w: w}
+	servers := w.servers
 	for _, run := range []func(context.Context){
 		w.gates.run, w.outbox.run, w.rescues.run, w.waits.run, w.metrics.run(w), w.paths.run, w.verifyUploads, servers.watch,
 	} {
 		group.Go(func() { run(background) })
 	}
-	if err := servers.reshape(w.plans(nil)); err != nil {
+	if err := servers.reshape(nil); err != nil {
 		return err
 	}
 	close(w.ready)

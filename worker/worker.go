@@ -51,6 +51,8 @@ type Worker struct {
 	outbox  *outbox
 	rescues *rescues
 	paths   *paths
+	servers *fleet
+	sitout  *sitout
 	replays *replays
 	metrics *metrics
 	waits   *waits
@@ -116,6 +118,8 @@ func (w *Worker) connect() error {
 	w.outbox = &outbox{rdb: queue, records: w.records, uploads: w.uploads, warn: w.warn}
 	w.rescues = &rescues{rdb: queue, warn: w.warn, kick: make(chan struct{}, 1), now: w.now}
 	w.paths = newPaths(w)
+	w.servers = &fleet{w: w}
+	w.sitout = &sitout{w: w, out: map[string]bool{}}
 	w.replays = &replays{w: w, rdb: queue, inspector: w.paths.inspector}
 	w.clients = map[string]*audd.Client{}
 	for _, s := range w.opts.Sources {
