@@ -125,7 +125,7 @@ func (r *rig) together(s stop) {
 	if s.yield != nil && !s.locks {
 		s.yield()
 	}
-	require.True(r.t, r.hurry(45*time.Second, func() bool { return r.seen(r.second) || r.seen(r.first) || r.over() }), "nobody is handed the task")
+	require.True(r.t, r.hurry(75*time.Second, func() bool { return r.seen(r.second) || r.seen(r.first) || r.over() }), "nobody is handed the task")
 	s.release()
 	r.first.stop()
 	r.ageSends() // what the first did not conclude, nobody will

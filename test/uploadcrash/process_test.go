@@ -87,10 +87,16 @@ func (p *process) kill() {
 	<-p.ended
 }
 
+// stopping sends SIGTERM.
+func (p *process) stopping() {
+	p.t.Helper()
+	p.signal(syscall.SIGTERM)
+}
+
 // stop ends the process with SIGTERM and waits until what it runs is finished.
 func (p *process) stop() {
 	p.t.Helper()
-	p.signal(syscall.SIGTERM)
+	p.stopping()
 	require.Zero(p.t, p.wait(60*time.Second), "exit code after SIGTERM")
 }
 
