@@ -36,8 +36,7 @@ func (g *Gates) Acquire(ctx context.Context, r Request) (*Permit, error) {
 			err = fmt.Errorf("load limits: %w: %w", ErrUnavailable, err)
 		}
 	}
-	var refusal *Refusal
-	if !errors.As(err, &refusal) {
+	if _, refused := errors.AsType[*Refusal](err); !refused {
 		g.waiters.over(r.Key)
 	}
 	if err != nil {
@@ -65,13 +64,13 @@ var unsent = Settlement{Outcome: tasks.Interrupted, Channel: ChannelNone}
 func (r Request) check() error {
 	switch {
 	case r.Key == "" || r.AttemptID == "":
-		return errors.New("Key and AttemptID must be set")
+		return errors.New("request has no Key or no AttemptID")
 	case strings.ContainsAny(r.Key+r.AttemptID, " \n") || r.AttemptID == "-":
-		return errors.New("Key and AttemptID must not contain spaces")
+		return errors.New("request has spaces in its Key or AttemptID")
 	case strings.ContainsAny(r.Group, ",: "):
 		return fmt.Errorf("group %q must not contain commas, colons or spaces", r.Group)
 	case r.Units < 0:
-		return fmt.Errorf("Units %d is negative", r.Units)
+		return fmt.Errorf("request has negative Units %d", r.Units)
 	}
 	_, err := tasks.ParsePath(string(r.Path))
 	return err

@@ -83,12 +83,10 @@ func (g *Gates) runBounded(args []any) ([]any, error) {
 		err   error
 	}
 	done := make(chan result, 1)
-	g.combiner.idle.Add(1)
-	go func() {
-		defer g.combiner.idle.Done()
+	g.combiner.idle.Go(func() {
 		reply, err := g.run(context.Background(), exchangeScript, args)
 		done <- result{reply, err}
-	}()
+	})
 	timer := time.NewTimer(g.cfg.Timeout)
 	defer timer.Stop()
 	select {

@@ -61,12 +61,12 @@ func TestQuotaHaltsThePathAndIsProbedEachHour(t *testing.T) {
 	require.Equal(t, GateHalt, ref.Gate)
 	require.True(t, ref.NoSource)
 	require.InDelta(t, 3600, ref.RetryAfter.Seconds(), 5)
-	b.age(mainRecognize, time.Hour+time.Second, "halt_probe")
+	b.age(time.Hour+time.Second, "halt_probe")
 	probe := b.acquire(request(keyOf(2)))
 	require.True(t, probe.Probe)
 	b.settle(probe, noQuota)
 	require.InDelta(t, 3600, b.refused(request(keyOf(2))).RetryAfter.Seconds(), 5)
-	b.age(mainRecognize, time.Hour+time.Second, "halt_probe")
+	b.age(time.Hour+time.Second, "halt_probe")
 	b.settle(b.acquire(request(keyOf(2))), done)
 	require.Empty(t, b.field(mainRecognize, "halt"))
 }
@@ -77,7 +77,7 @@ func TestBlockedIsProbedOnlyWhereItMayPass(t *testing.T) {
 	maybe := Settlement{Outcome: tasks.Blocked, Channel: ChannelAccount, Halt: "source", Probeable: true}
 	b.settle(b.acquire(request(keyOf(1))), maybe)
 	require.InDelta(t, 300, b.refused(request(keyOf(2))).RetryAfter.Seconds(), 5)
-	b.age(mainRecognize, 301*time.Second, "halt_probe")
+	b.age(301*time.Second, "halt_probe")
 	never := maybe
 	never.Probeable = false
 	b.settle(b.acquire(request(keyOf(2))), never)

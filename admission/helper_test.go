@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync/atomic"
@@ -77,7 +78,7 @@ func (b *bench) settle(p *Permit, s Settlement) {
 func (b *bench) field(hash, field string) string {
 	b.t.Helper()
 	v, err := b.rdb.HGet(context.Background(), b.key(hash), field).Result()
-	if err == redis.Nil {
+	if errors.Is(err, redis.Nil) {
 		return ""
 	}
 	require.NoError(b.t, err)
@@ -108,11 +109,11 @@ func (b *bench) expire(key string) {
 	require.NoError(b.t, b.rdb.ZAddXX(context.Background(), b.key("p"), redis.Z{Member: key, Score: 1}).Err())
 }
 
-// age moves moments of a hash (ms) into the past.
-func (b *bench) age(hash string, by time.Duration, fields ...string) {
+// age moves moments of recognize's state (ms) into the past.
+func (b *bench) age(by time.Duration, fields ...string) {
 	b.t.Helper()
 	for _, f := range fields {
-		b.set(hash, f, b.num(hash, f)-by.Milliseconds())
+		b.set(mainRecognize, f, b.num(mainRecognize, f)-by.Milliseconds())
 	}
 }
 

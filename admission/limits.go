@@ -173,13 +173,13 @@ func (g *Gates) checkLimit(c Limit) error {
 var groupLimits = []string{"share", "units_per_day", "units_per_month", "weight", "slot_share", "source"}
 
 func (g *Gates) writeLimits(ctx context.Context, mode, who string, limits []Limit) (Revision, error) {
-	names := g.cfg.stateNames()
+	names := []string{g.cfg.stateNames()}
 	for _, l := range limits {
 		if group, ok := strings.CutPrefix(l.Scope, "group/"); ok && g.cfg.Groups[group] == (Group{}) {
-			names += ",grp:" + group
+			names = append(names, "grp:"+group)
 		}
 	}
-	args := []any{g.cfg.Prefix, mode, who, names}
+	args := []any{g.cfg.Prefix, mode, who, strings.Join(names, ",")}
 	for _, l := range limits {
 		args = append(args, l.Scope+"/"+l.Name, l.Value)
 	}

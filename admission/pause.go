@@ -190,6 +190,7 @@ func (p *Pauses) Apply(ctx context.Context, queue string, state PauseState, acti
 			return fmt.Errorf("unpause queue %s: %w", queue, err)
 		}
 		return p.move(ctx, queue, &state, flagOff, "keep")
+	case ActionNone:
 	}
 	switch { // what a crash cut short turned out done
 	case state.flag == flagPausing && state.Paused():

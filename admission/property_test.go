@@ -104,12 +104,11 @@ func (m *model) renew(rt *rapid.T) {
 
 func (m *model) check(rt *rapid.T) {
 	b := m.gates[0]
-	reserved, spent := int64(0), int64(0)
 	keys, err := b.rdb.Keys(m.t.Context(), b.key("b:*")).Result()
 	require.NoError(rt, err)
 	for _, k := range keys {
 		name := strings.TrimPrefix(k, b.cfg.Prefix)
-		reserved, spent = b.num(name, "reserved"), b.num(name, "spent")
+		reserved, spent := b.num(name, "reserved"), b.num(name, "spent")
 		require.LessOrEqual(rt, reserved+spent, int64(modelCap), "used ≤ budget")
 		require.GreaterOrEqual(rt, reserved+spent, m.used+m.kept, "nothing that may be billed is forgotten")
 	}
@@ -158,6 +157,6 @@ func (m *model) converges(rt *rapid.T) {
 	for _, k := range keys {
 		name := strings.TrimPrefix(k, b.cfg.Prefix)
 		require.EqualValues(rt, 0, b.num(name, "reserved"))
-		require.EqualValues(rt, m.used+m.kept, b.num(name, "spent"))
+		require.Equal(rt, m.used+m.kept, b.num(name, "spent"))
 	}
 }

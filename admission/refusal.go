@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -51,16 +52,14 @@ var AllGates = []Gate{
 }
 
 // isBudget says whether the gate is a unit budget or the account's quota.
-func (g Gate) isBudget() bool {
-	switch g {
-	case GateUnitsDay, GateUnitsMonth, GateGlobalUnitsDay, GateGlobalUnitsMonth, GateGroupUnitsDay, GateGroupUnitsMonth:
-		return true
-	}
-	return false
+func (g Gate) isBudget() bool { return slices.Contains(budgetGates, g) }
+
+var budgetGates = []Gate{
+	GateUnitsDay, GateUnitsMonth, GateGlobalUnitsDay, GateGlobalUnitsMonth, GateGroupUnitsDay, GateGroupUnitsMonth,
 }
 
 // Refusal says that a call may not go now. Nothing was taken.
-type Refusal struct {
+type Refusal struct { //nolint:errname // an answer like a permit is one, and an error only on its way up
 	Gate       Gate          // what refused; of several sources the one that reopens first
 	Source     string        // whose gate it was; empty for global and group gates
 	RetryAfter time.Duration // when to come back; never 0
@@ -75,7 +74,7 @@ func (r *Refusal) Error() string {
 }
 
 // InFlight says that another attempt of the same key holds a permit.
-type InFlight struct {
+type InFlight struct { //nolint:errname // as Refusal
 	Until time.Time // when that permit ends unless it is renewed; worker's wall clock
 }
 

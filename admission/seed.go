@@ -27,7 +27,9 @@ type PeriodUnits struct {
 // MissingPeriods says that unit budgets are not in Redis: a new day or month
 // has begun, or Redis lost them. Nothing is admitted until Seed has written
 // what the call rows say (R13). It is not a refusal: seed and ask again.
-type MissingPeriods struct{ Periods []Period }
+type MissingPeriods struct { //nolint:errname // as Refusal
+	Periods []Period
+}
 
 func (m *MissingPeriods) Error() string {
 	names := make([]string, len(m.Periods))

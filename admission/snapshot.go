@@ -132,7 +132,7 @@ func (g *Gates) snapshot(ctx context.Context, want func(tasks.Path) bool) (State
 		return State{}, err
 	}
 	var names []string
-	for _, scope := range strings.Split(hashes[0]["scopes"], ",") {
+	for scope := range strings.SplitSeq(hashes[0]["scopes"], ",") {
 		if _, path, ok := cutSource(scope); ok && want(path) || strings.HasPrefix(scope, "grp:") {
 			names = append(names, scope)
 		}

@@ -77,12 +77,10 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // isBusy says whether the gate opens a little with every call that ends or
 // with every moment, as opposed to one that is shut until a time.
-func (g Gate) isBusy() bool {
-	switch g {
-	case GateConcurrency, GateRequests, GateUnits, GateGlobalConcurrency, GateGlobalRequests, GateGlobalUnits, GateGroupConcurrency, GateGroupRequests:
-		return true
-	}
-	return false
+func (g Gate) isBusy() bool { return slices.Contains(busyGates, g) }
+
+var busyGates = []Gate{
+	GateConcurrency, GateRequests, GateUnits, GateGlobalConcurrency, GateGlobalRequests, GateGlobalUnits, GateGroupConcurrency, GateGroupRequests,
 }
 
 func (l *waitlist) join(r Request, refusal *Refusal) *waiter {
