@@ -100,7 +100,10 @@ func (a app) dev(cmd *cobra.Command, f devFlags) (err error) {
 		return err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- h.worker.Run(ctx) }()
+	go func() {
+		ended <- h.worker.Run(ctx)
+		close(ended) // it is read twice when the worker ends before it is up
+	}()
 	err = a.demonstrate(ctx, h, f, ended)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // stopped on purpose while the samples ran

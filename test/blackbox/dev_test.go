@@ -2,6 +2,7 @@ package blackbox
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestDevRunsTheSamplesAndRunsThemAgainOnTheSameData(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	for _, name := range []string{"first run", "second run"} {
-		p := start(t, []string{"REPRISE_DATA=" + data}, "worker", "dev", "--exit", "--json")
+		p := start(t, []string{"REPRISE_DATA=" + data}, "worker", "dev", "--exit", "--json", "--admin", "127.0.0.1:0")
 		require.Zero(t, p.wait(time.Minute), name)
 		var s devSummary
 		require.NoError(t, json.Unmarshal([]byte(p.out.String()), &s), "%s: %s", name, p.out.String())
@@ -40,10 +41,10 @@ func TestDevRunsTheSamplesAndRunsThemAgainOnTheSameData(t *testing.T) {
 func TestDevStaysUpRefusesASecondOneAndStopsOnSIGTERM(t *testing.T) {
 	t.Parallel()
 	env := []string{"REPRISE_DATA=" + t.TempDir()}
-	first := start(t, env, "worker", "dev")
+	first := start(t, env, "worker", "dev", "--admin", "127.0.0.1:0")
 	require.True(t, eventually(time.Minute, func() bool { return strings.Contains(first.out.String(), "\nUp. Web UI: ") }))
 
-	second := run(t, env, "worker", "dev", "--exit")
+	second := run(t, env, "worker", "dev", "--exit", "--admin", "127.0.0.1:0")
 	require.Equal(t, 1, second.code)
 	said := strings.TrimSpace(second.log.String())
 	require.NotContains(t, said, "\n", "one sentence")
@@ -60,4 +61,16 @@ func TestDevStaysUpRefusesASecondOneAndStopsOnSIGTERM(t *testing.T) {
 	first.terminate()
 	require.Zero(t, first.wait(30*time.Second))
 	require.Empty(t, first.log.String())
+}
+
+func TestDevWhoseWorkerCannotStartSaysWhyAndEnds(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	addr := taken.Addr().String()
+	p := run(t, []string{"REPRISE_DATA=" + t.TempDir()}, "worker", "dev", "--admin", addr)
+	require.Equal(t, 1, p.code)
+	require.Contains(t, p.log.String(), "listen on admin.addr "+addr)
+	require.Equal(t, 1, strings.Count(p.log.String(), "\n"), "one sentence: %s", p.log.String())
 }
