@@ -37,6 +37,8 @@ func but(m map[phase][]idempotency.State, p phase, ends []idempotency.State) map
 	return out
 }
 
+const audDCut = "AudD connection cut"
+
 var faults = []fault{
 	{name: "kill", happen: kill, ends: but(but(but(all, latched, doubt), sending, doubt), answered, doubt)},
 	// A latch that waited long in a frozen worker is stale: whether it was is a matter of seconds.
@@ -46,7 +48,8 @@ var faults = []fault{
 	{name: "Redis restarted", meet: (*rig).startSecond, happen: restarted, ends: but(all, kept, doubt)},
 	{name: "database locked", happen: locked, ends: all},
 	{name: "Redis connections cut", happen: redisCut, ends: all},
-	{name: "AudD connection cut", happen: upstreamCut, ends: map[phase][]idempotency.State{unlatched: yes, latched: yes, sending: doubt}},
+	// Whether the worker notices the end of the connection before it writes to it is a matter of luck.
+	{name: audDCut, happen: upstreamCut, ends: map[phase][]idempotency.State{unlatched: maybe, latched: maybe, sending: doubt}},
 }
 
 // kill: SIGKILL, and a fresh worker finds what is left.

@@ -29,8 +29,11 @@ func cells() []cell {
 	for _, f := range faults {
 		for _, s := range steps {
 			ends := f.ends[s.phase]
-			if f.name == "AudD connection cut" && (s.name == "before admission" || s.name == "admitted") {
+			switch {
+			case f.name == audDCut && (s.name == "before admission" || s.name == "admitted"):
 				continue // there is none yet
+			case f.name == audDCut && s.late:
+				ends = yes // the dial is refused
 			}
 			if len(ends) > 0 {
 				out = append(out, cell{step: s, fault: f, ends: ends})
@@ -107,7 +110,7 @@ func (r *rig) approach(c cell, s stop) {
 func (r *rig) settles(ends ...idempotency.State) {
 	t := r.t
 	t.Helper()
-	if !r.hurry(60*time.Second, r.over) {
+	if !r.hurry(90*time.Second, r.over) {
 		n, _ := redistest.CountTasks(t.Context(), r.rdb, queue)
 		require.Fail(t, "the task does not end", "ledger %+v\nstore %+v\nqueue %+v", r.look(), r.standing(), n)
 	}
