@@ -28,7 +28,7 @@ func (w *Worker) listen(ctx context.Context) (stop func(), err error) {
 		return nil, fmt.Errorf("listen on admin.addr %s: %w", w.opts.Admin.Addr, err)
 	}
 	w.addr = ln.Addr().String()
-	ui := newWebUI(w.queue, w.opts.Admin.AllowChanges)
+	ui := newWebUI(w.queue.UniversalClient, w.opts.Admin.AllowChanges)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, "ok") })
 	mux.HandleFunc("GET /readyz", w.readyz)
@@ -51,7 +51,6 @@ func (w *Worker) listen(ctx context.Context) (stop func(), err error) {
 		if err := srv.Shutdown(ctx); err != nil {
 			_ = srv.Close()
 		}
-		_ = ui.Close()
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/audd"
+	"reprise/internal/redisconn"
 	"reprise/retrypolicy"
 	"reprise/tasks"
 )
@@ -40,6 +41,9 @@ func (w *Worker) check(ctx context.Context) error {
 func (w *Worker) checkRedis(ctx context.Context) error {
 	rctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
+	if err := redisconn.Ping(rctx, w.opts.RedisURL); err != nil { // one try: the queue's client would try for long
+		return fmt.Errorf("setting redis.url: %w", err)
+	}
 	info, err := w.queue.Info(rctx, "server").Result()
 	if err != nil {
 		return fmt.Errorf("reach Redis (setting redis.url): %w", err)

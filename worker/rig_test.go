@@ -41,6 +41,7 @@ type rig struct {
 	log     *syncBuffer
 	options func(*worker.Options)
 	inspect *asynq.Inspector
+	worker  *worker.Worker // the one run last
 }
 
 const rigToken = "rig-token-5c1b"
@@ -76,6 +77,7 @@ func (r *rig) run() (stop func()) {
 	}
 	w, err := worker.New(r.t.Context(), o, r.store)
 	require.NoError(r.t, err)
+	r.worker = w
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()

@@ -12,14 +12,12 @@ import (
 // uiRoot is where asynq's web UI is mounted.
 const uiRoot = "/ui"
 
-// sharedRedis hands asynqmon a client of ours. Its Close does nothing: the
-// connections belong to the worker.
-type sharedRedis struct{ redis.UniversalClient }
+// sharedRedis hands asynqmon a client of ours, bare: it serves its page about
+// Redis only to the client types it knows. The handler is never closed, because
+// that would close the worker's connections.
+type sharedRedis struct{ rdb redis.UniversalClient }
 
-func (s sharedRedis) MakeRedisClient() any { return s }
-
-// Close leaves the shared client open.
-func (sharedRedis) Close() error { return nil }
+func (s sharedRedis) MakeRedisClient() any { return s.rdb }
 
 // newWebUI is asynq's web UI, read-only unless changes are allowed, with the
 // signatures of URLs hidden.
