@@ -18,10 +18,11 @@ type Opening struct {
 	Probe  bool          // the call would be the probe of a shut source
 }
 
-// Ask tells, per source that may serve the path and group, whether a call would
-// be let go now. It takes nothing and promises nothing.
-func (g *Gates) Ask(ctx context.Context, path tasks.Path, group string) ([]Opening, error) {
-	args := append(g.header(time.Now()), string(path), group, "")
+// Ask tells, per source that may serve the path and group, whether a call of so
+// many units (at least 1) would be let go now. It takes nothing and promises
+// nothing.
+func (g *Gates) Ask(ctx context.Context, path tasks.Path, group string, units int64) ([]Opening, error) {
+	args := append(g.header(time.Now()), string(path), group, "", max(1, units))
 	reply, err := g.run(ctx, askScript, args)
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func (g *Gates) Ask(ctx context.Context, path tasks.Path, group string) ([]Openi
 		if _, err := g.SeedLimits(ctx); err != nil {
 			return nil, err
 		}
-		return g.Ask(ctx, path, group)
+		return g.Ask(ctx, path, group, units)
 	}
 	list := reader{list: asList(f.next())}
 	var out []Opening

@@ -12,7 +12,7 @@ import (
 func TestAskTellsWhatAcquireWouldAndTakesNothing(t *testing.T) {
 	t.Parallel()
 	g := newBench(t, nil)
-	open, err := g.Ask(t.Context(), tasks.Recognize, "")
+	open, err := g.Ask(t.Context(), tasks.Recognize, "", 1)
 	require.NoError(t, err)
 	require.Equal(t, []Opening{{Source: "main"}}, open)
 	_, _, shut := ShutUntil(open)
@@ -20,7 +20,7 @@ func TestAskTellsWhatAcquireWouldAndTakesNothing(t *testing.T) {
 
 	_, err = g.Halt(t.Context(), Halt{Source: "main", Path: tasks.Recognize, Reason: "quota", By: "test", ProbeAfter: time.Hour})
 	require.NoError(t, err)
-	open, err = g.Ask(t.Context(), tasks.Recognize, "")
+	open, err = g.Ask(t.Context(), tasks.Recognize, "", 1)
 	require.NoError(t, err)
 	gate, wait, shut := ShutUntil(open)
 	require.True(t, shut)
@@ -30,8 +30,33 @@ func TestAskTellsWhatAcquireWouldAndTakesNothing(t *testing.T) {
 	_, err = g.Resume(t.Context(), "main", tasks.Recognize, "test")
 	require.NoError(t, err)
 	for range 2 { // asking does not use the probe up
-		open, err = g.Ask(t.Context(), tasks.Recognize, "")
+		open, err = g.Ask(t.Context(), tasks.Recognize, "", 1)
 		require.NoError(t, err)
 		require.Equal(t, []Opening{{Source: "main", Probe: true}}, open)
 	}
+}
+
+// A budget that is used up to the last unit once looked open to a call of none.
+func TestAskKnowsWhetherTheUnitsStillFitTheBudget(t *testing.T) {
+	t.Parallel()
+	g := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
+	_, err := g.Acquire(t.Context(), request(keyOf(0)))
+	g.seedAll(err, 8)
+	shut := func(units int64) (Gate, bool) {
+		open, err := g.Ask(t.Context(), tasks.Recognize, "", units)
+		require.NoError(t, err)
+		gate, _, shut := ShutUntil(open)
+		return gate, shut
+	}
+	_, no := shut(2)
+	require.False(t, no)
+	gate, yes := shut(3)
+	require.True(t, yes)
+	require.Equal(t, GateUnitsDay, gate)
+	_, no = shut(11)
+	require.False(t, no, "more than a whole budget: the task has to hear of it")
+	g.settle(g.acquire(request(keyOf(1))), done)
+	g.settle(g.acquire(request(keyOf(2))), done)
+	_, yes = shut(1)
+	require.True(t, yes)
 }

@@ -182,7 +182,8 @@ func (w *Worker) refused(ctx context.Context, d *delivery, r *admission.Refusal)
 	if shut && r.Gate == admission.GateHalt && w.sitout.begin(ctx, d.queue) {
 		return w.without(d, tasks.Refused, time.Duration(w.random()*float64(closedWait)), "AudD refuses this worker's token; left for another worker")
 	}
-	if shut && w.paths.close(ctx, d.queue, r) {
+	units, _ := d.payload.Units(w.opts.LimitCountsChunks)
+	if shut && w.paths.close(ctx, d.queue, units, r) {
 		wait := time.Duration(w.random() * float64(closedWait))
 		return w.without(d, tasks.Refused, wait, fmt.Sprintf("every source is shut, gate %s of source %s opens first, in %s",
 			r.Gate, r.Source, r.RetryAfter.Round(time.Second)))

@@ -2,10 +2,12 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -22,6 +24,10 @@ import (
 
 // tendEvery is how often asynq's flags are compared with the reasons.
 const tendEvery = time.Second
+
+// pauseTries is how often a queue is looked at again, when other workers close
+// it at the same moment.
+const pauseTries = 5
 
 // tender keeps one worker at a time at the tending. Nothing depends on there
 // being only one: every step is checked against the state it saw.
@@ -43,9 +49,10 @@ type paths struct {
 
 // closing is the closing of one queue; whoever holds its mutex does it.
 type closing struct {
-	mu sync.Mutex
-	at time.Time // when this worker last closed the queue
-	ok bool
+	mu    sync.Mutex
+	at    time.Time // when this worker last closed the queue
+	ok    bool
+	units atomic.Int64 // of the task that was refused: what a budget must have left
 }
 
 func newPaths(w *Worker) *paths {
@@ -58,16 +65,11 @@ func newPaths(w *Worker) *paths {
 // refused at the same moment one does it, and the others wait for it: a slot
 // that is given back earlier would take one more task out of the queue. It is
 // false when the queue could not be paused.
-func (p *paths) close(ctx context.Context, queue string, r *admission.Refusal) bool {
-	p.mu.Lock()
-	c := p.closers[queue]
-	if c == nil {
-		c = &closing{}
-		p.closers[queue] = c
-	}
-	p.mu.Unlock()
+func (p *paths) close(ctx context.Context, queue string, units int64, r *admission.Refusal) bool {
+	c := p.closer(queue)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.units.Store(units)
 	if c.ok && time.Since(c.at) < tendEvery {
 		return true
 	}
@@ -76,14 +78,33 @@ func (p *paths) close(ctx context.Context, queue string, r *admission.Refusal) b
 	return c.ok
 }
 
+func (p *paths) closer(queue string) *closing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.closers[queue]
+	if c == nil {
+		c = &closing{}
+		p.closers[queue] = c
+	}
+	return c
+}
+
 func (p *paths) pause(ctx context.Context, queue string, r *admission.Refusal) bool {
 	reason := admission.PauseReason{
 		Name: admission.AutoReason + string(r.Gate), Until: time.Now().Add(r.RetryAfter), By: "worker-" + p.id[:8],
 		Evidence: fmt.Sprintf("every source is shut; %s opens first, by gate %s", r.Source, r.Gate),
 	}
-	state, changed, err := p.pauses.Add(ctx, queue, reason)
-	if err == nil {
-		err = p.reconcile(ctx, queue, state)
+	var changed bool
+	err := admission.ErrRaced
+	for range pauseTries {
+		var state admission.PauseState
+		var more bool
+		if state, more, err = p.pauses.Add(ctx, queue, reason); err == nil {
+			err = p.reconcile(ctx, queue, state)
+		}
+		if changed = changed || more; !errors.Is(err, admission.ErrRaced) {
+			break
+		}
 	}
 	if err != nil {
 		p.w.warn.do("pause", "a queue whose sources are shut could not be paused", err)
@@ -192,7 +213,7 @@ func (p *paths) ask(ctx context.Context, queue string) (gate admission.Gate, wai
 	if err != nil {
 		return "", 0, false, err
 	}
-	openings, err := p.w.gates.Ask(ctx, path, group)
+	openings, err := p.w.gates.Ask(ctx, path, group, p.closer(queue).units.Load())
 	if err != nil {
 		return "", 0, false, err
 	}

@@ -71,7 +71,7 @@ func (s *sitout) review(ctx context.Context) {
 		if err != nil {
 			continue
 		}
-		openings, err := s.w.gates.Ask(ctx, path, group)
+		openings, err := s.w.gates.Ask(ctx, path, group, 1)
 		if err != nil {
 			continue
 		}
