@@ -2,11 +2,13 @@ package fleet
 
 import (
 	"flag"
+	"log/slog"
 	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"reprise/internal/redisconn"
 	"reprise/internal/redistest"
 )
 
@@ -15,6 +17,7 @@ func TestMain(m *testing.M) {
 		os.Exit(beWorker(raw)) // this process is a worker of a test
 	}
 	manyAtOnce()
+	redisconn.SetLogger(slog.New(slog.DiscardHandler))
 	goleak.VerifyTestMain(redistest.Wrap(m), redistest.IgnoreRedial(), goleak.IgnoreTopFunction(spawnerFunction))
 }
 

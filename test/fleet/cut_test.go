@@ -1,0 +1,58 @@
+package fleet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/admission"
+	"reprise/internal/auddsim"
+	"reprise/store"
+	"reprise/tasks"
+	"reprise/worker"
+)
+
+// A permit is trusted for 10 s, counted from before the request that last
+// confirmed it. What Redis confirmed last before a cut is therefore not
+// trusted later than 10 s into it, whoever holds it; and no new permit can be
+// had until Redis is back.
+const trusted = 10 * time.Second
+
+func TestRedisCutUnderLoadLetsNoCallGoWithoutAPermit(t *testing.T) {
+	t.Parallel()
+	const n, cut = 1500, 13 * time.Second
+	r := newRig(t, auddsim.Config{Limits: auddsim.Limits{Latency: 60 * time.Millisecond, Jitter: 0.5}})
+	payloads := r.send("", "cut", n)
+	r.fleet(2, func(o *worker.Options) {
+		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {RequestsPerMinute: 6000, Concurrency: 2 * slots}}
+		o.Admission.AIMD.Off = true
+	})
+	require.True(t, eventually(30*time.Second, func() bool { return r.sim.Sums().Units >= 300 }))
+	r.proxy.Cut()
+	begun := time.Now()
+	pass(cut)
+	restored := time.Now()
+	r.proxy.Restore()
+	var during int
+	for _, q := range r.since(begun) {
+		if q.At.After(restored) {
+			break
+		}
+		during++
+		require.LessOrEqual(t, q.At.Sub(begun), trusted, "a call began on a permit that nobody can trust any more")
+	}
+	require.LessOrEqual(t, during, 2*slots, "at most the permits that were granted before")
+	for _, w := range r.workers {
+		require.LessOrEqual(t, len(w.log.lines("no call can be admitted; tasks wait")), 3, "a line now and then, not one a task")
+	}
+
+	r.allDone(payloads, 90*time.Second)
+	require.True(t, eventually(30*time.Second, func() bool { return r.counts(recognize).Completed == n }), "%+v", r.counts(recognize))
+	r.once(payloads)
+	require.Len(t, r.requests(), n, "one request each")
+	calls, err := r.store.Calls(t.Context(), store.CallFilter{Limit: 2 * n})
+	require.NoError(t, err)
+	require.Len(t, calls, n, "each on a permit of its own")
+	require.True(t, eventually(20*time.Second, func() bool { return r.source(mainSource).InFlight == 0 }), "every permit is back")
+}
