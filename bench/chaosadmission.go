@@ -20,6 +20,11 @@ type chaosSettings struct {
 	dir, binary string
 }
 
+// budgetLeft tells whether there is budget for more than the calls in flight.
+func (set chaosSettings) budgetLeft(sim *auddsim.Server) bool {
+	return sim.Sums().Units < set.dayUnits-2*simPermits
+}
+
 // permitTTL is how long a permit lives that nobody renews (admission's default).
 const permitTTL = 12 * time.Second
 
@@ -151,7 +156,7 @@ func chaosRun(ctx context.Context, set chaosSettings) (found chaosFound, err err
 	if err := f.start(set.workers); err != nil {
 		return found, err
 	}
-	watch := watchPermits(ctx, server.rdb)
+	watch := watchPermits(ctx, server.rdb, func() bool { return set.budgetLeft(sim) })
 	defer watch.stop()
 	if err := chaosKills(ctx, set, f, sim, &found); err != nil {
 		return found, err
@@ -191,7 +196,7 @@ func chaosKills(ctx context.Context, set chaosSettings, f *fleet, sim *auddsim.S
 		if err := pause(ctx, time.Until(next.Add(set.every))-50*time.Millisecond); err != nil {
 			return err
 		}
-		if sim.Sums().Units < set.dayUnits-simPermits { // else the budget, not a wedge, stops them
+		if set.budgetLeft(sim) { // else the budget, not a wedge, stops them
 			found.after = append(found.after, int(started()-before))
 		}
 	}

@@ -22,14 +22,15 @@ import (
 type permitWatch struct {
 	end              context.CancelFunc
 	done             sync.WaitGroup
+	busy             func() bool // somebody asks admission, which is what takes ended permits back
 	slowest, longest time.Duration
 }
 
 const permitKey = admission.DefaultPrefix + "p"
 
-func watchPermits(ctx context.Context, rdb *redis.Client) *permitWatch {
+func watchPermits(ctx context.Context, rdb *redis.Client, busy func() bool) *permitWatch {
 	ctx, end := context.WithCancel(ctx)
-	w := &permitWatch{end: end}
+	w := &permitWatch{end: end, busy: busy}
 	w.done.Go(func() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
@@ -58,7 +59,10 @@ func (w *permitWatch) look(ctx context.Context, rdb *redis.Client) {
 	at := float64(now.UnixMilli())
 	past := time.Duration(at-ends[0].Score) * time.Millisecond
 	left := time.Duration(ends[len(ends)-1].Score-at) * time.Millisecond
-	w.slowest, w.longest = max(w.slowest, past), max(w.longest, left)
+	w.longest = max(w.longest, left)
+	if w.busy() {
+		w.slowest = max(w.slowest, past)
+	}
 }
 
 // stop ends the watch and tells what it saw; it may be called twice.
