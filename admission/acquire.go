@@ -128,7 +128,8 @@ func (g *Gates) read1(r Request, a answer) (*Permit, time.Duration, error) {
 			return nil, 0, &InFlight{Until: time.Now().Add(time.Duration(until-now) * time.Millisecond)}
 		}
 	case 3:
-		return nil, 0, g.missing(f.list)
+		found := f.int()
+		return nil, 0, g.missing(found, f.list)
 	case 4:
 		return nil, 0, errUnseeded
 	case 5:

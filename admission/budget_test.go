@@ -135,3 +135,24 @@ func TestQuotaFailFastSaysSo(t *testing.T) {
 	b.seedAll(err, 5)
 	require.True(t, b.refused(request(keyOf(0))).FailFast)
 }
+
+// A call once fell through: its row was written just after the seed had read
+// the rows, and its settle found no budget to charge.
+func TestCallsSettledWhileABudgetIsSeededAreInTheSeed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
+	_, err := b.Acquire(t.Context(), request(keyOf(0)))
+	b.seedAll(err, 0)
+	before, within := b.acquire(request(keyOf(1))), b.acquire(request(keyOf(2)))
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("b:"+before.budgets)).Err())
+	b.settle(before, done) // its row is there before anybody reads
+	require.Eventually(t, func() bool { return time.Since(*before.confirmed.Load()) > 20*time.Millisecond }, time.Second, time.Millisecond)
+	_, err = b.Acquire(t.Context(), request(keyOf(3)))
+	b.settle(within, done)
+	b.seedAll(err, 1)
+	require.EqualValues(t, 2, b.num("b:"+within.budgets, "spent"))
+	require.EqualValues(t, 0, b.num("b:"+within.budgets, "reserved"))
+	left, err := b.rdb.HLen(t.Context(), b.key("b:"+within.budgets)).Result()
+	require.NoError(t, err)
+	require.EqualValues(t, 2, left, "the notes are gone")
+}

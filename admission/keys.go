@@ -67,7 +67,8 @@ const DefaultPrefix = "reprise:{adm}:"
 //	l  the attempt before, if it was lost: id, source, units, admitted, budgets
 //
 // b:<scope>:<period>: reserved, spent; reserved + spent ≤ cap. scope is
-// <source>:<path>, g or group/<name>; period is 2026-11-30 or 2026-11.
+// <source>:<path>, g or group/<name>; period is 2026-11-30 or 2026-11. While it
+// is missing (no spent), late:<ms> notes what was spent at that moment.
 //
 // limits: rev, by, at, and <scope>/<limit> = value.
 //

@@ -16,12 +16,14 @@ type Period struct {
 	Path       tasks.Path // empty for the global and for group budgets
 	Group      string     // empty unless a group's
 	Start, End time.Time  // [Start, End) in Config.TimeZone
+
+	found int64 // ms of Redis's clock when it was found missing; 0 = unknown
 }
 
 // PeriodUnits is what settled calls used in a period.
 type PeriodUnits struct {
 	Period
-	Spent int64 // sum of the units of the call rows in [Start, End)
+	Spent int64 // sum of the units of the call rows in [Start, End), read after the budget was found missing
 }
 
 // MissingPeriods says that unit budgets are not in Redis: a new day or month
@@ -39,7 +41,7 @@ func (m *MissingPeriods) Error() string {
 	return "unit budgets are missing: " + strings.Join(names, ", ")
 }
 
-func (g *Gates) missing(names []any) error {
+func (g *Gates) missing(found int64, names []any) error {
 	m := &MissingPeriods{}
 	for _, n := range names {
 		name, _ := n.(string)
@@ -47,6 +49,7 @@ func (g *Gates) missing(names []any) error {
 		if err != nil {
 			return fmt.Errorf("read admission reply: %w: %w", ErrUnavailable, err)
 		}
+		p.found = found
 		m.Periods = append(m.Periods, p)
 	}
 	return m
@@ -78,8 +81,9 @@ func (g *Gates) period(name string) (Period, error) {
 }
 
 // Seed writes budgets that are missing; one that is there is left alone, so
-// that of many workers the first wins. Calls under way are added by the
-// script. It returns how many were written.
+// that of many workers the first wins. The script adds calls under way and
+// those settled since the budget was found missing: they may be in the rows
+// too, and then count twice rather than not at all. It returns how many were written.
 func (g *Gates) Seed(ctx context.Context, periods ...PeriodUnits) (int, error) {
 	if len(periods) == 0 {
 		return 0, nil
@@ -87,7 +91,7 @@ func (g *Gates) Seed(ctx context.Context, periods ...PeriodUnits) (int, error) {
 	args := []any{g.cfg.Prefix}
 	for _, p := range periods {
 		// A settle may come long after the period; 40 days outlast every call and month.
-		args = append(args, p.Name, max(0, p.Spent), (time.Until(p.End) + 40*24*time.Hour).Milliseconds())
+		args = append(args, p.Name, max(0, p.Spent), p.found, (time.Until(p.End) + 40*24*time.Hour).Milliseconds())
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()

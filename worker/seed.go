@@ -12,6 +12,10 @@ import (
 // that lost them) from what the call rows say was used. Until then nothing is
 // admitted (spec R13).
 func (w *Worker) seed(ctx context.Context, missing *admission.MissingPeriods) error {
+	// Rows that wait in the outbox are not in SQL yet.
+	if err := w.outbox.drain(ctx); err != nil {
+		return err
+	}
 	var found []admission.PeriodUnits
 	for _, p := range missing.Periods {
 		spent, err := w.records.Spent(ctx, store.Spending{Since: p.Start, Until: p.End, Source: p.Source, Path: p.Path, Group: p.Group})

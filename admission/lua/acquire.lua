@@ -158,7 +158,7 @@ function M.acquire(r)
     if best == nil or refusal.wait < best.wait then best = refusal end
   end
   if t.unseeded then return { 4 } end
-  if missing then return { 3, unpack(missing) } end
+  if missing then return { 3, now, unpack(missing) } end
   if not best then return { 0, 'no_candidate', '', FOREVER, 1, 0, '' } end
   return { 0, best.gate, best.source, max(1, ceil(best.wait)), all_shut and 1 or 0, best.never and 1 or 0, best.reason or '' }
 end

@@ -14,7 +14,7 @@
 --        and per acquire
 --          {1, source, epoch, admitted ms, start in µs, probe, budgets, generation, counted, possibly billed, streak, same outcome, throttles,
 --              last outcome, spent ms, first failure ms, lost attempt, its source, its units, its admission ms}
---          {0, gate, source, retry ms, no source, never, reason of a halt} · {2, until ms, now ms} · {3, missing budget …} · {4} limits not loaded · {5} attempt was settled before
+--          {0, gate, source, retry ms, no source, never, reason of a halt} · {2, until ms, now ms} · {3, now ms, missing budget …} · {4} limits not loaded · {5} attempt was settled before
 M.sweep()
 local reply = { num(g, 'rev') }
 for _ = 1, narg() do

@@ -1,10 +1,10 @@
 -- seed: writes unit budgets that are missing; one that is there stays.
 --
 -- KEYS 1 <prefix>g
--- ARGV 1 prefix · then per budget: name (<scope>:<period>), units spent by settled calls, ms to live
+-- ARGV 1 prefix · then per budget: name (<scope>:<period>), units spent by settled calls, ms of the clock before their reading began (0: unknown), ms to live
 -- reply: number of budgets written
 local written = 0
-for i = 2, #ARGV, 3 do
+for i = 2, #ARGV, 4 do
   local key = P .. 'b:' .. ARGV[i]
   if redis.call('HEXISTS', key, 'spent') == 0 then
     local reserved = 0
@@ -16,8 +16,17 @@ for i = 2, #ARGV, 3 do
         reserved = reserved + rnum(j, 'units')
       end
     end
-    redis.call('HSET', key, 'reserved', int(reserved), 'spent', ARGV[i + 1])
-    redis.call('PEXPIRE', key, ARGV[i + 2])
+    local spent, from = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+    local noted = redis.call('HGETALL', key)
+    for k = 1, #noted, 2 do -- settled since: whether the reading saw its row nobody knows, so it counts
+      local at = tonumber(string.match(noted[k], '^late:(%d+)$') or '')
+      if at then
+        if at >= from then spent = spent + tonumber(noted[k + 1]) end
+        redis.call('HDEL', key, noted[k])
+      end
+    end
+    redis.call('HSET', key, 'reserved', int(reserved), 'spent', int(spent))
+    redis.call('PEXPIRE', key, ARGV[i + 3])
     written = written + 1
   end
 end
