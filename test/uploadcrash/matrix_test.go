@@ -147,15 +147,18 @@ func (r *rig) agrees(st idempotency.Standing, standing store.Standing, about str
 	}
 }
 
-// nothingForgotten: a send that AudD charged has a row of its call that says
-// so, and no latch is left behind.
+// nothingForgotten: the send has a row of its call, with its unit unless the
+// attempt itself said that nothing left (then AudD saw nothing), and no latch
+// is left behind.
 func (r *rig) nothingForgotten(st idempotency.Standing, about string) {
 	t := r.t
 	t.Helper()
-	calls, err := r.store.Calls(t.Context(), store.CallFilter{Key: r.task.Key})
+	calls, err := r.store.Calls(t.Context(), store.CallFilter{Key: r.task.Key, AttemptID: st.Send.AttemptID})
 	require.NoError(t, err)
-	charged := slices.ContainsFunc(calls, func(c store.Call) bool { return c.AttemptID == st.Send.AttemptID && c.Units == 1 })
-	require.True(t, charged, "no call row has the unit of the send %s: %+v\n%s", st.Send.AttemptID, calls, about)
+	require.Len(t, calls, 1, "call rows of the send %s\n%s", st.Send.AttemptID, about)
+	if calls[0].Units == 0 {
+		require.Zero(t, r.sim.Bill().Send(audioID).Started, "a send without its unit: %+v\n%s", calls[0], about)
+	}
 	detail, err := r.ledger.Show(t.Context(), r.task.Key)
 	require.NoError(t, err)
 	for _, s := range detail.Sends {
