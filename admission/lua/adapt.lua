@@ -44,8 +44,8 @@ function M.grow_rate(s)
   local dt = min(1, max(0, (now - last) / 1000))
   if num(s, 'rq') < 0.7 * rl then return end
   local calm = max(0, now - num(s, 'cut')) / 1000
-  local growth = 0.002 + 0.0004 * calm
-  if num(s, 'rss') == 1 or calm > 30 then
+  local growth = min(0.12, 0.003 * 2 ^ (calm / 5)) -- a second; doubles every 5 s without a throttle
+  if num(s, 'rss') == 1 then
     growth = 0.12
   elseif rl < num(s, 'rmax') * 0.99 then
     growth = 0.02
