@@ -3,6 +3,8 @@ package redisconn
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -113,12 +115,33 @@ func (h *queueHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		ctx, cancel := h.detach(ctx)
 		defer cancel()
+		if cmd.Name() == "hello" {
+			return greet(ctx, cmd, next)
+		}
 		err := next(ctx, cmd)
 		if isDequeue(cmd) {
 			h.pause.after(err, ctx.Done(), h.stopped)
 		}
 		return err
 	}
+}
+
+// greetBound is how long a new connection may take to greet Redis. go-redis
+// repeats the greeting as often as any command, and always on the connection it
+// began on: without a bound, one that died there keeps its caller for all 100
+// retries (50 s), however soon Redis is back.
+const greetBound = 3 * time.Second
+
+// greet sends the greeting of a new connection. One that comes to no end in time
+// is a broken connection, so that the command behind it goes on with another.
+func greet(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+	bound, cancel := context.WithTimeout(ctx, greetBound)
+	defer cancel()
+	err := next(bound, cmd)
+	if err != nil && bound.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("greet Redis: %w", io.ErrUnexpectedEOF)
+	}
+	return err
 }
 
 func (h *queueHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {

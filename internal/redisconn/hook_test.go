@@ -148,3 +148,19 @@ func TestPauseDoublesAndEndsWithAGoodAnswer(t *testing.T) {
 		require.Equal(t, 100*time.Millisecond, took(reply("OOM")))
 	})
 }
+
+// A connection that dies while it greets Redis kept its caller for all retries,
+// about 50 s, because go-redis repeats the greeting on the same connection.
+func TestAConnectionThatDiesInItsGreetingIsReplacedSoon(t *testing.T) {
+	t.Parallel()
+	srv := redistest.NewServer(t)
+	proxy := redistest.NewProxy(t, srv.Addr())
+	c, err := Queue("redis://"+proxy.Addr(), 4)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	fired := proxy.LoseRequest(redistest.Containing("hello"))
+	start := time.Now()
+	require.NoError(t, c.Set(t.Context(), "greeted", "1", 0).Err())
+	<-fired
+	require.Less(t, time.Since(start), 10*time.Second)
+}
