@@ -25,9 +25,12 @@ import (
 // tendEvery is how often asynq's flags are compared with the reasons.
 const tendEvery = time.Second
 
-// pauseTries is how often a queue is looked at again, when other workers close
-// it at the same moment.
-const pauseTries = 5
+// pauseTries and pausePace are how often and how soon a queue is looked at
+// again, when other workers close it at the same moment.
+const (
+	pauseTries = 50
+	pausePace  = 20 * time.Millisecond
+)
 
 // tender keeps one worker at a time at the tending. Nothing depends on there
 // being only one: every step is checked against the state it saw.
@@ -94,18 +97,7 @@ func (p *paths) pause(ctx context.Context, queue string, r *admission.Refusal) b
 		Name: admission.AutoReason + string(r.Gate), Until: time.Now().Add(r.RetryAfter), By: "worker-" + p.id[:8],
 		Evidence: fmt.Sprintf("every source is shut; %s opens first, by gate %s", r.Source, r.Gate),
 	}
-	var changed bool
-	err := admission.ErrRaced
-	for range pauseTries {
-		var state admission.PauseState
-		var more bool
-		if state, more, err = p.pauses.Add(ctx, queue, reason); err == nil {
-			err = p.reconcile(ctx, queue, state)
-		}
-		if changed = changed || more; !errors.Is(err, admission.ErrRaced) {
-			break
-		}
-	}
+	changed, err := p.agree(ctx, queue, reason)
 	if err != nil {
 		p.w.warn.do("pause", "a queue whose sources are shut could not be paused", err)
 		return false
@@ -114,6 +106,44 @@ func (p *paths) pause(ctx context.Context, queue string, r *admission.Refusal) b
 		p.w.log.Warn("queue paused: every source is shut", "queue", queue, "gate", string(r.Gate), "until", reason.Until.UTC())
 	}
 	return true
+}
+
+// agree adds a reason and sets asynq's flag. Of workers that close the queue at
+// the same moment one wins; the others look again, because theirs must be
+// closed too before they give a slot back.
+func (p *paths) agree(ctx context.Context, queue string, reason admission.PauseReason) (changed bool, err error) {
+	tick := time.NewTicker(pausePace)
+	defer tick.Stop()
+	for range pauseTries {
+		state, err := p.pauses.State(ctx, queue)
+		if err == nil && !near(state, reason) {
+			var more bool
+			state, more, err = p.pauses.Add(ctx, queue, reason)
+			changed = changed || more
+		}
+		if err == nil {
+			err = p.reconcile(ctx, queue, state)
+		}
+		if !errors.Is(err, admission.ErrRaced) {
+			return changed, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return changed, err
+		}
+	}
+	return changed, admission.ErrRaced
+}
+
+// near reports whether the reason is there already and ends at about the time.
+func near(state admission.PauseState, reason admission.PauseReason) bool {
+	for _, r := range state.Reasons {
+		if r.Name == reason.Name {
+			return r.Until.Sub(reason.Until).Abs() < tendEvery
+		}
+	}
+	return false
 }
 
 // run tends until ctx ends.
