@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +30,18 @@ func (r *rig) set(hash, field string, value any) {
 	require.NoError(r.t, r.rdb.HSet(r.t.Context(), admission.DefaultPrefix+hash, field, value).Err())
 }
 
+// retrying tells what waits in a queue's retry set, for people.
+func (r *rig) retrying(queue string) string {
+	r.t.Helper()
+	list, err := r.inspect.ListRetryTasks(queue)
+	require.NoError(r.t, err)
+	var b strings.Builder
+	for _, info := range list {
+		fmt.Fprintf(&b, "%s in %s: %s\n", info.ID, time.Until(info.NextProcessAt).Round(time.Second), info.LastErr)
+	}
+	return b.String()
+}
+
 const mainState = "s:main:recognize"
 
 func TestTwentyThousandTasksStayPendingInOrderWhileEverySourceIsShut(t *testing.T) {
@@ -49,7 +63,7 @@ func TestTwentyThousandTasksStayPendingInOrderWhileEverySourceIsShut(t *testing.
 	require.True(t, eventually(20*time.Second, func() bool {
 		c := r.counts(recognize)
 		return c.Retry+c.Scheduled <= 1 // the throttled one; the others came back
-	}), "%+v", r.counts(recognize))
+	}), "%s", r.retrying(recognize))
 	taken := r.inOrder(before, r.pending(recognize))
 	require.LessOrEqual(t, taken, workers*16+int(r.sim.Sums().Units), "tasks that left the front of the queue")
 

@@ -96,10 +96,8 @@ func TestAProberKilledInTheMiddleOfItsProbeIsReplacedWithinItsPermitsLife(t *tes
 func newest(p *process) time.Time {
 	var at time.Time
 	for _, l := range p.log.lines("probing a source") {
-		if text, ok := l["time"].(string); ok {
-			if when, err := time.Parse(time.RFC3339Nano, text); err == nil && when.After(at) {
-				at = when
-			}
+		if when := l.at(); when.After(at) {
+			at = when
 		}
 	}
 	return at

@@ -40,6 +40,12 @@ type line map[string]any
 
 func (l line) is(field, want string) bool { s, _ := l[field].(string); return s == want }
 
+func (l line) at() time.Time {
+	text, _ := l["time"].(string)
+	when, _ := time.Parse(time.RFC3339Nano, text) // zero if it is no time
+	return when
+}
+
 func (l line) number(field string) float64 { n, _ := l[field].(float64); return n }
 
 // lines are those with a message and with these fields: name, value, name, value …
