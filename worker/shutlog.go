@@ -3,6 +3,7 @@ package worker
 import (
 	"log/slog"
 	"sync"
+	"time"
 
 	"reprise/admission"
 	"reprise/tasks"
@@ -16,6 +17,10 @@ type shutLog struct {
 	shut map[string]admission.Gate // by "source/path"
 }
 
+// shutLogMin is the least throttle worth a line: shorter ones, without a
+// Retry-After, come and go by the dozen while the limits are being learned.
+const shutLogMin = 2 * time.Second
+
 func newShutLog(log *slog.Logger) *shutLog {
 	return &shutLog{log: log, shut: map[string]admission.Gate{}}
 }
@@ -24,6 +29,9 @@ func (s *shutLog) refused(path tasks.Path, r *admission.Refusal) {
 	switch r.Gate {
 	case admission.GateBreaker, admission.GateHalt, admission.GateThrottle:
 	default:
+		return
+	}
+	if r.Gate == admission.GateThrottle && r.RetryAfter < shutLogMin {
 		return
 	}
 	name := r.Source + "/" + string(path)
