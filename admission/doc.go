@@ -26,7 +26,7 @@
 //	throttle            AudD said 429 (until its Retry-After; without one for about a call's latency) or 611. A later, shorter one
 //	                    never shortens; no resume ends it
 //	halt                an account answer or a person. Quota and subscription are probed each hour, passing blocks every 5 min, a dead
-//	                    token is lifted by another token, everything by Resume, which lets one probe through
+//	                    token is lifted by a token not refused yet, everything by Resume, which lets one probe through
 //	breaker             5 failures in a row without evidence of health. After the cooldown one permit is the probe
 //	concurrency         permits: configured, and learned below that (AIMD)
 //	global_concurrency  permits over everything

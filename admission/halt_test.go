@@ -53,6 +53,38 @@ func TestAnotherTokenLiftsAnAuthenticationHaltAndTheDeadOneStaysOut(t *testing.T
 	b.acquire(request(keyOf(3)))
 }
 
+// Two dead tokens once lifted each other's halt for ever, a probe a second.
+func TestEachRefusedTokenProbesOnceUntilAResume(t *testing.T) {
+	t.Parallel()
+	first := newBench(t, withToken("dead1"))
+	second := benchOn(t, first.rdb, withToken("dead2"))
+	for i := range 3 {
+		first.settle(first.acquire(request(keyOf(i))), badToken)
+	}
+	probe := second.acquire(request(keyOf(3)))
+	require.True(t, probe.Probe)
+	second.settle(probe, badToken)
+	for _, b := range []*bench{first, second} {
+		ref := b.refused(request(keyOf(4)))
+		require.Equal(t, GateHalt, ref.Gate)
+		require.Equal(t, string(tasks.Authentication), ref.Reason)
+		require.InDelta(t, 86400, ref.RetryAfter.Seconds(), 5, "a person must act")
+	}
+	state, err := first.SourcesSnapshot(t.Context())
+	require.NoError(t, err)
+	for _, s := range state.Sources {
+		require.Equal(t, []string{"dead2", "dead1"}, s.Refused, s.Path)
+	}
+	good := benchOn(t, first.rdb, withToken("good"))
+	good.settle(good.acquire(request(keyOf(5))), done)
+	require.Equal(t, GateHalt, first.refused(request(keyOf(6))).Gate, "a third token lifts the halt for itself")
+	require.Equal(t, GateHalt, second.refused(request(keyOf(6))).Gate)
+	_, err = first.Resume(t.Context(), "main", "", "someone")
+	require.NoError(t, err)
+	first.settle(first.acquire(request(keyOf(6))), done)
+	second.acquire(request(keyOf(7)))
+}
+
 func TestQuotaHaltsThePathAndIsProbedEachHour(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

@@ -39,7 +39,7 @@ const DefaultPrefix = "reprise:{adm}:"
 //	thr                          throttled until
 //	brk brk_until brk_n          breaker open, until a probe, how often in a row
 //	halt halt_by halt_at halt_fp halt_probe   reason, who, since, token, when a probe may go (0: a person)
-//	bad_fp                       fingerprint of a token AudD refused
+//	bad:<fingerprint>            when AudD refused that token last; gone after a resume
 //	resumed_by                   who resumed last
 //	probe epoch                  key of the probe; rises with every opening and shutting
 //	fails auth nf                in a row: failures, authentication failures, 404s

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -41,7 +42,8 @@ type SourceState struct {
 	HaltSince      time.Time
 	ProbeAt        time.Time // when a halt may be probed; zero = only a person resumes
 	ProbeKey       string    // task that probes or probed last
-	BadFingerprint string    // of a token AudD refused; workers that have it stay shut
+	BadFingerprint string    // of the token AudD refused last; workers that have one of Refused stay shut
+	Refused        []string  // fingerprints of all tokens AudD refused since the last resume, newest first
 	Budgets        []BudgetState
 }
 
@@ -227,8 +229,11 @@ func (v view) source(source string, path tasks.Path, h hash) SourceState {
 	s := SourceState{
 		Source: source, Path: path, InFlight: h.int("inflight"), Permits: h.int("lc"), PerMinute: h.int("lr"),
 		SuccessPerMin: h.int("rq") / 1000, Health: 1, Latency: h.millis("lat"), LastSuccess: h.moment("ok"), Failures: h.int("fails"),
-		Epoch: h.int("epoch"), BreakerOpen: h.int("brk") == 1, Halt: h["halt"], ProbeKey: h["probe"], BadFingerprint: h["bad_fp"],
+		Epoch: h.int("epoch"), BreakerOpen: h.int("brk") == 1, Halt: h["halt"], ProbeKey: h["probe"], Refused: refused(h),
 		Budgets: v.of(ScopeOf(source, path), h),
+	}
+	if len(s.Refused) > 0 {
+		s.BadFingerprint = s.Refused[0]
 	}
 	if _, ok := h["h"]; ok {
 		s.Health = float64(h.int("h")) / 1000
@@ -255,6 +260,20 @@ func (v view) source(source string, path tasks.Path, h hash) SourceState {
 		}
 	}
 	return s
+}
+
+// refused are the tokens of a source+path that AudD refused.
+func refused(h hash) []string {
+	var out []string
+	for field := range h {
+		if fingerprint, ok := strings.CutPrefix(field, "bad:"); ok {
+			out = append(out, fingerprint)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		return cmp.Or(cmp.Compare(h.int("bad:"+b), h.int("bad:"+a)), cmp.Compare(a, b))
+	})
+	return out
 }
 
 func (v view) group(name string, h hash) GroupState {

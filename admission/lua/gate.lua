@@ -16,9 +16,8 @@ M.each(M.str(M.state('tune'), 'scopes'), function(name)
     local wait = tonumber(ARGV[5])
     M.halt(s, ARGV[6], ARGV[7], ARGV[8], wait > 0 and now + wait or 0)
     changed = changed + 1
-  elseif M.str(s, 'halt') ~= '' or num(s, 'brk') == 1 or M.str(s, 'bad_fp') ~= '' then
+  elseif M.forget(name, s) or M.str(s, 'halt') ~= '' or num(s, 'brk') == 1 then
     M.renew_epoch(s)
-    put(s, 'bad_fp', '')
     put(s, 'auth', 0)
     put(s, 'nf', 0)
     if M.str(s, 'halt') ~= '' then put(s, 'halt_probe', now) end

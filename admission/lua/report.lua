@@ -63,7 +63,6 @@ function M.judge(r, j, s)
   put(s, 'probe', '')
   if r.channel == 'success' then
     M.reopen(s)
-    if M.str(s, 'bad_fp') == M.fingerprint(j.src) then put(s, 'bad_fp', '') end
     M.success(s)
     M.ramp(s)
   elseif r.channel == 'failure' then

@@ -39,6 +39,18 @@ function M.reopen(s)
   put(s, 'nf', 0)
 end
 
+-- forget lets every refused token try again; true if there was one.
+function M.forget(name, s)
+  local any = false
+  for field in pairs(s.v) do
+    if string.sub(field, 1, 4) == 'bad:' then
+      redis.call('HDEL', P .. name, field)
+      s.v[field], any = nil, true
+    end
+  end
+  return any
+end
+
 -- halt shuts until a person or, if probe_at > 0, until one probe may go.
 function M.halt(s, reason, by, fp, probe_at)
   M.renew_epoch(s)
@@ -48,7 +60,7 @@ function M.halt(s, reason, by, fp, probe_at)
   put(s, 'halt_fp', fp)
   put(s, 'halt_probe', probe_at)
   put(s, 'auth', 0)
-  if reason == 'authentication' and fp ~= '' then put(s, 'bad_fp', fp) end
+  if reason == 'authentication' and fp ~= '' then put(s, 'bad:' .. fp, now) end
 end
 
 -- shutter: a refusal if the source+path is shut for this caller.
@@ -56,7 +68,7 @@ function M.shutter(t, source)
   local s = t.s
   local throttled = num(s, 'thr')
   if throttled > now and throttled <= now + DAY then return M.no('throttle', throttled - now, true, false) end
-  if source.fp ~= '' and M.str(s, 'bad_fp') == source.fp then
+  if source.fp ~= '' and s.v['bad:' .. source.fp] then
     local refusal = M.no('halt', FOREVER, true, false)
     refusal.reason = 'authentication'
     return refusal
@@ -65,7 +77,7 @@ function M.shutter(t, source)
   if reason ~= '' then
     local due = num(s, 'halt_probe')
     if reason == 'authentication' and source.fp ~= '' and source.fp ~= M.str(s, 'halt_fp') then
-      due = now -- another token than the one that was refused
+      due = now -- another token than those that were refused
     end
     local refusal
     if due == 0 then
