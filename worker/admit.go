@@ -149,6 +149,8 @@ type waiting struct {
 func (w *Worker) waitTurn(ctx context.Context, d *delivery, wt waiting) *answer {
 	done := w.waits.begin(d, wt.why)
 	defer done()
+	d.waited = true
+	delivered := ctx
 	ctx, cancel := context.WithTimeout(ctx, max(wt.wait, w.opts.SlotWait))
 	defer cancel()
 	defer context.AfterFunc(w.open, cancel)()
@@ -164,7 +166,10 @@ func (w *Worker) waitTurn(ctx context.Context, d *delivery, wt waiting) *answer 
 			err = ctx.Err()
 		}
 	}
-	if err != nil && w.isStopping() {
+	switch {
+	case delivered.Err() != nil:
+		return w.without(d, tasks.Interrupted, 0, "the delivery was cancelled before the call")
+	case err != nil && w.isStopping():
 		return w.without(d, tasks.Interrupted, 0, "the worker stopped before the call")
 	}
 	return nil
@@ -229,6 +234,7 @@ func (w *Worker) giveUpAccount(ctx context.Context, d *delivery) *answer {
 // settled: its worker died. The charges made at its admission stand; the call
 // may be billed, and the row says so. A budget that is used up ends the task.
 func (w *Worker) mourn(ctx context.Context, d *delivery) *answer {
+	var dead *store.Call
 	if lost := d.permit.Lost; lost != nil {
 		sent, err := w.maySent(ctx, d, lost.AttemptID)
 		if err != nil {
@@ -249,13 +255,20 @@ func (w *Worker) mourn(ctx context.Context, d *delivery) *answer {
 			return ans
 		}
 		w.metrics.attempt(d.payload.Path, tasks.Crash)
+		dead = &row
 	}
 	c, over := w.exhausted(d)
 	if !over {
 		return nil
 	}
 	w.giveBack(d, tasks.Refused)
-	return w.finish(ctx, d, c)
+	// The dead worker may only be frozen: its answer, should it still come,
+	// wins over what is presumed of its attempt here.
+	decision := w.policy.Decide(d.payload.Path, c, d.record(), w.random())
+	if ans := w.settle(ctx, d, settling{class: c, decision: decision, sent: dead}); ans != nil {
+		return ans
+	}
+	return answerOf(decision)
 }
 
 // maySent reports whether a lost attempt may have sent anything. A recognition

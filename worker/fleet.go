@@ -190,15 +190,16 @@ func (f *fleet) watch(ctx context.Context) {
 // stop ends all servers together: the drain is as long as the longest of them.
 func (f *fleet) stop() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.stopped = true
-	for _, s := range f.running {
+	servers := slices.Collect(maps.Values(f.running))
+	f.mu.Unlock() // a delivery may want to reshape before it ends
+	for _, s := range servers {
 		s.Stop()
 	}
 	f.w.shut()
 	f.w.queue.Stopping()
 	var group sync.WaitGroup
-	for _, s := range f.running {
+	for _, s := range servers {
 		group.Go(s.Shutdown)
 	}
 	group.Wait()

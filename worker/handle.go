@@ -7,6 +7,7 @@ import (
 
 	"github.com/hibiken/asynq"
 
+	"reprise/audd"
 	"reprise/retrypolicy"
 	"reprise/tasks"
 )
@@ -34,8 +35,14 @@ func (w *Worker) handle(ctx context.Context, t *asynq.Task) (err error) {
 	if ans := w.ledgerSays(ctx, d); ans != nil {
 		return w.reply(ctx, d, ans)
 	}
+	if ans := w.expired(ctx, d); ans != nil {
+		return w.reply(ctx, d, ans)
+	}
 	for {
 		if ans := w.admit(ctx, d); ans != nil {
+			return w.reply(ctx, d, ans)
+		}
+		if ans := w.stillOpen(ctx, d); ans != nil {
 			return w.reply(ctx, d, ans)
 		}
 		if ans := w.mourn(ctx, d); ans != nil {
@@ -57,11 +64,27 @@ func (w *Worker) handle(ctx context.Context, t *asynq.Task) (err error) {
 	}
 }
 
-// crashed turns a panic into an answer: the permit lapses by itself, the
-// charges made when it was granted stay, and the next delivery mourns it.
+// crashed turns a panic into an answer. With a permit the attempt is settled
+// as a crash, because a call may have been made: an upload that latched is
+// held, a recognition is tried again within its budgets.
 func (w *Worker) crashed(ctx context.Context, d *delivery, reason string, stack []byte) error {
 	w.log.Error("panic while handling a task", "task_id", d.id, "queue", d.queue, "error", reason, "stack", string(stack))
 	c := retrypolicy.Classified{Outcome: tasks.Crash, Reason: string(tasks.Crash) + ": " + reason}
-	decision := w.policy.Decide(d.payload.Path, c, d.record(), w.random())
+	if d.permit == nil { // nothing was sent; a poisoned task comes back ever more slowly
+		return w.reply(ctx, d, &answer{
+			verdict: tasks.Retry, outcome: tasks.Crash, delay: w.policy.Backoff(d.retried+1, w.random()), reason: c.Reason,
+		})
+	}
+	if d.payload.Path == tasks.Upload && !d.latchTried {
+		c.Phase = audd.PhaseUnsent
+	}
+	record := d.record()
+	record.Counted, record.PossiblyBilled = record.Counted+1, record.PossiblyBilled+1 // charged when it was admitted
+	decision := w.policy.Decide(d.payload.Path, c, record, w.random())
+	r := reply{started: w.now()}
+	if ans := w.settle(ctx, d, settling{reply: r, class: c, decision: decision}); ans != nil {
+		return w.reply(ctx, d, ans)
+	}
+	w.release(d, r, c, decision, false)
 	return w.reply(ctx, d, answerOf(decision))
 }

@@ -81,9 +81,19 @@ func (o *outbox) write(ctx context.Context, entries ...entry) error {
 		if e.Latch == nil {
 			continue
 		}
-		if _, err := o.uploads.ledger.Conclude(ctx, e.Settlement.Call.AttemptID, *e.Latch); err != nil {
+		_, err := o.uploads.ledger.Conclude(ctx, e.Settlement.Call.AttemptID, *e.Latch)
+		switch {
+		case errors.Is(err, idempotency.ErrUnknownAttempt), errors.Is(err, idempotency.ErrInvalid):
+			// A restored ledger does not know the send, and never will: what came
+			// of it is stored all the same, and the ledger is adopted by a person.
+			o.warn.log.Error("the upload ledger does not take what came of a send", "attempt", e.Settlement.Call.AttemptID,
+				"task_id", e.Settlement.Key, "effect", string(e.Latch.Effect), "error", err)
+		case err != nil:
 			return err
 		}
+	}
+	if len(settlements) == 0 {
+		return nil
 	}
 	return o.records.Settle(ctx, settlements...)
 }
@@ -155,21 +165,27 @@ const drainPage = 200
 // drain writes waiting settlements to SQL, a page at a time, and drops each
 // only when it is still the entry that was written.
 func (o *outbox) drain(ctx context.Context) error {
+	var cursor uint64
 	for {
-		page, _, err := o.rdb.HScan(ctx, outboxEntries, 0, "", drainPage).Result()
+		// A page may be empty before the end: only the cursor says where that is.
+		page, next, err := o.rdb.HScan(ctx, outboxEntries, cursor, "", drainPage).Result()
 		if err != nil {
 			return fmt.Errorf("read the outbox: %w", err)
 		}
-		if len(page) == 0 {
-			return nil
-		}
 		drop, err := o.writePage(ctx, page)
 		if err != nil {
-			o.storeFailed()
+			if store.IsUnavailable(err) {
+				o.storeFailed()
+			}
 			return fmt.Errorf("write the outbox to the store: %w", err)
 		}
-		if err := outboxDrop.Run(ctx, o.rdb, []string{outboxEntries, outboxFinished}, drop...).Err(); err != nil {
-			return fmt.Errorf("drop drained outbox entries: %w", err)
+		if len(drop) > 0 {
+			if err := outboxDrop.Run(ctx, o.rdb, []string{outboxEntries, outboxFinished}, drop...).Err(); err != nil {
+				return fmt.Errorf("drop drained outbox entries: %w", err)
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return nil
 		}
 	}
 }

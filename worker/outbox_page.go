@@ -21,12 +21,15 @@ func (o *outbox) writePage(ctx context.Context, page []string) (drop []any, err 
 	for i := 0; i+1 < len(page); i += 2 {
 		var e entry
 		if err := json.Unmarshal([]byte(page[i+1]), &e); err != nil {
+			if json.Valid([]byte(page[i+1])) { // written by a newer worker, which can read it
+				o.warn.do("outbox_entry", "an outbox entry cannot be read by this version; it is left", err)
+				continue
+			}
 			if err := o.reject(ctx, page[i], page[i+1], err); err != nil {
 				return nil, err
 			}
-		} else {
-			batch = append(batch, e)
 		}
+		batch = append(batch, e)
 		drop = append(drop, page[i], page[i+1], finishedField(e.Settlement.Key, e.Settlement.Generation))
 	}
 	if err = o.write(ctx, batch...); !errors.Is(err, store.ErrInvalid) {
@@ -35,7 +38,7 @@ func (o *outbox) writePage(ctx context.Context, page []string) (drop []any, err 
 	for i := 0; i+1 < len(page); i += 2 {
 		var e entry
 		if json.Unmarshal([]byte(page[i+1]), &e) != nil {
-			continue // set aside above
+			continue // left or set aside above
 		}
 		err := o.write(ctx, e)
 		if errors.Is(err, store.ErrInvalid) {

@@ -45,24 +45,71 @@ func (d *delivery) tooShort(now time.Time, need time.Duration) bool {
 // point read of every delivery. What waits in the outbox counts as settled.
 func (w *Worker) settled(ctx context.Context, d *delivery) *answer {
 	read := func() (err error) {
+		if w.unsaved.Load() > 0 {
+			return errUnsaved
+		}
 		d.standing, err = w.standing(ctx, d.payload.Key)
 		return err
 	}
 	if ans := w.patiently(ctx, d, "the store cannot be read", read); ans != nil {
 		return ans
 	}
-	if d.standing.Finished {
-		w.metrics.repeated(d.payload.Path)
-		w.log.Info("answered from the store: no call", "task_id", d.id, "queue", d.queue, "outcome", string(d.standing.Outcome), "verdict", string(d.standing.Verdict))
-		return &answer{verdict: d.standing.Verdict, outcome: d.standing.Outcome, reason: d.standing.Reason}
+	return w.repeat(d)
+}
+
+var errUnsaved = errors.New("results wait for a place to be kept")
+
+// repeat answers with the verdict that is stored; nil when there is none.
+func (w *Worker) repeat(d *delivery) *answer {
+	if !d.standing.Finished {
+		return nil
 	}
-	if d.payload.Input.ExpiredAt(w.now()) {
-		return w.finish(ctx, d, retrypolicy.Classified{
-			Outcome: tasks.LinkExpired,
-			Reason:  string(tasks.LinkExpired) + ": the signed URL's expiry has passed; enqueue it with a fresh one",
-		})
+	w.metrics.repeated(d.payload.Path)
+	w.log.Info("answered from the store: no call", "task_id", d.id, "queue", d.queue, "outcome", string(d.standing.Outcome), "verdict", string(d.standing.Verdict))
+	return &answer{verdict: d.standing.Verdict, outcome: d.standing.Outcome, reason: d.standing.Reason}
+}
+
+// expired archives a task whose link cannot work any more, without a call.
+// Uploads are looked up in the ledger before: one may have been sent in time.
+func (w *Worker) expired(ctx context.Context, d *delivery) *answer {
+	if !d.payload.Input.ExpiredAt(w.now()) {
+		return nil
 	}
-	return nil
+	return w.finish(ctx, d, retrypolicy.Classified{
+		Outcome: tasks.LinkExpired,
+		Reason:  string(tasks.LinkExpired) + ": the signed URL's expiry has passed; enqueue it with a fresh one",
+	})
+}
+
+// stillOpen reads again where the task stands, now that its permit keeps every
+// other delivery out: one that was in flight when it was read first (the same
+// key in another group's queue, a worker that was frozen) has settled before it
+// gave the permit back. Nor may a call be made while this worker holds results
+// that neither SQL nor the outbox takes.
+func (w *Worker) stillOpen(ctx context.Context, d *delivery) *answer {
+	if w.unsaved.Load() > 0 {
+		w.giveBack(d, tasks.Refused)
+		return w.without(d, tasks.StoreDown, 0, "results wait for a place to be kept")
+	}
+	found, err := w.records.Standing(ctx, d.payload.Key)
+	if err == nil && !found.Finished && d.waited {
+		found, err = w.standing(ctx, d.payload.Key)
+	}
+	if err != nil {
+		w.warn.do("store", "the store cannot be read; tasks wait", err)
+		w.giveBack(d, tasks.Refused)
+		return w.without(d, tasks.StoreDown, 0, "the store cannot be read")
+	}
+	if found.Generation != d.standing.Generation { // re-opened meanwhile: its budgets begin anew
+		w.giveBack(d, tasks.Refused)
+		return w.without(d, tasks.Interrupted, 0, "it was opened again while it waited")
+	}
+	d.standing = found
+	ans := w.repeat(d)
+	if ans != nil {
+		w.giveBack(d, tasks.Refused)
+	}
+	return ans
 }
 
 // standing is where a key stands in SQL or, while SQL is behind, in the outbox.

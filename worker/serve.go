@@ -43,6 +43,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.log.Info("stopping: running calls finish, nothing new is taken", "drain", w.opts.drain())
 	servers.stop()
 	w.gates.flush()
+	last, cancel := context.WithTimeout(background, outboxTimeout)
+	defer cancel()
+	if err := w.outbox.drain(last); err != nil {
+		w.log.Warn("settlements are left in the outbox for the next worker", "error", err)
+	}
 	w.log.Info("stopped")
 	return nil
 }

@@ -117,12 +117,18 @@ const (
 // cancellation nor a drain ends the wait; only the worker's hard stop does.
 func (w *Worker) keep(ctx context.Context, d *delivery, e entry) *answer {
 	ctx = context.WithoutCancel(ctx)
+	homeless := false
 	for {
 		start := w.now()
 		err := w.keepOnce(ctx, e)
 		if err == nil {
 			w.metrics.settleTook(w.now().Sub(start))
 			return nil
+		}
+		if !homeless {
+			homeless = true
+			w.unsaved.Add(1)
+			defer w.unsaved.Add(-1)
 		}
 		w.warn.do("settle", "neither the store nor the outbox takes a settlement; trying on", err)
 		timer := time.NewTimer(keepPause)

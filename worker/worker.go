@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -58,10 +60,11 @@ type Worker struct {
 	waits   *waits
 	warn    *warner
 	shutLog *shutLog
+	unsaved atomic.Int64 // settlements that found no place yet: no call is made meanwhile
 
-	open    context.Context // done: take nothing new, waiting deliveries return
+	open    context.Context //nolint:containedctx // done: take nothing new, waiting deliveries return
 	shut    context.CancelFunc
-	halted  context.Context // done: give up what cannot be saved
+	halted  context.Context //nolint:containedctx // done: give up what cannot be saved
 	halt    context.CancelFunc
 	closers []closer
 	ready   chan struct{} // closed: serving
@@ -171,9 +174,9 @@ func (w *Worker) Close() error {
 	w.shut()
 	w.halt()
 	var errs []error
-	for i := len(w.closers) - 1; i >= 0; i-- {
-		if err := w.closers[i].run(); err != nil && !errors.Is(err, redis.ErrClosed) {
-			errs = append(errs, fmt.Errorf("close %s: %w", w.closers[i].name, err))
+	for _, c := range slices.Backward(w.closers) {
+		if err := c.run(); err != nil && !errors.Is(err, redis.ErrClosed) {
+			errs = append(errs, fmt.Errorf("close %s: %w", c.name, err))
 		}
 	}
 	w.closers = nil

@@ -1,0 +1,130 @@
+package worker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/stretchr/testify/require"
+
+	"reprise/admission"
+	"reprise/internal/auddsim"
+	"reprise/store"
+	"reprise/tasks"
+	"reprise/worker"
+)
+
+// A cancelled delivery once asked for a permit as fast as it could.
+func TestACancelledDeliveryThatWaitsForAGateEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
+		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {RequestsPerMinute: 2}}
+	})
+	first, second := r.clip("a.wav"), r.clip("b.wav")
+	r.enqueue(first)
+	r.run()
+	r.standing(first, 20*time.Second)
+	r.enqueue(second)
+	r.state(second, asynq.TaskStateActive, 10*time.Second)
+	require.True(t, eventually(20*time.Second, func() bool {
+		_ = r.inspect.CancelProcessing(second.Key) // lost if the handler has not subscribed yet
+		info, err := r.inspect.GetTaskInfo("recognize", second.Key)
+		return err == nil && info.State == asynq.TaskStateRetry
+	}))
+	r.standing(second, time.Minute)
+	require.EqualValues(t, 1, r.requests(second))
+}
+
+type panicky struct{ calls atomic.Int64 }
+
+func (p *panicky) RoundTrip(req *http.Request) (*http.Response, error) {
+	if p.calls.Add(1) == 1 {
+		panic("a bug in a decoder")
+	}
+	return http.DefaultTransport.RoundTrip(req)
+}
+
+// A panic once left the permit renewed for the life of the process.
+func TestAPanicInACallGivesItsPermitBackAndIsCharged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
+		o.HTTPClient, o.SkipAuthCheck = &http.Client{Transport: &panicky{}}, true
+	})
+	p := r.clip("a.wav")
+	r.enqueue(p)
+	r.run()
+	require.Equal(t, tasks.Match, r.standing(p, 30*time.Second).Outcome)
+	calls := r.calls(p)
+	require.Len(t, calls, 2)
+	outcomes := map[tasks.Outcome]bool{calls[0].Outcome: true, calls[1].Outcome: true}
+	require.True(t, outcomes[tasks.Crash] && outcomes[tasks.Match], "%v", outcomes)
+	require.True(t, eventually(5*time.Second, func() bool { return r.rdb.ZCard(t.Context(), "reprise:{adm}:p").Val() == 0 }))
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+// The same work in two groups' queues was once paid twice when both waited.
+func TestTheSameWorkInTwoQueuesIsOneCall(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{Name: "slow*", Latency: 6 * time.Second}}}, func(o *worker.Options) {
+		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {Concurrency: 1}}
+		o.Admission.Groups = map[string]admission.Group{"g": {Weight: 1}}
+		o.Slots.Recognize = 30
+	})
+	slow := r.clip("slow.wav")
+	r.enqueue(slow)
+	r.run()
+	require.True(t, eventually(10*time.Second, func() bool { return r.rdb.ZCard(t.Context(), "reprise:{adm}:p").Val() == 1 }))
+	client := asynq.NewClientFromRedisClient(r.rdb)
+	var all []tasks.Payload
+	for i := range 8 {
+		p := r.clip(fmt.Sprintf("k%d.wav", i))
+		all = append(all, p)
+		r.enqueue(p)
+		task, err := p.Task("g")
+		require.NoError(t, err)
+		_, err = client.EnqueueContext(t.Context(), task)
+		require.NoError(t, err)
+	}
+	require.True(t, eventually(60*time.Second, func() bool {
+		for _, p := range all {
+			for _, queue := range []string{"recognize", "recognize.g"} {
+				info, err := r.inspect.GetTaskInfo(queue, p.Key)
+				if err != nil || info.State != asynq.TaskStateCompleted {
+					return false
+				}
+			}
+		}
+		return true
+	}), r.log.String())
+	for _, p := range all {
+		require.EqualValues(t, 1, r.requests(p))
+	}
+}
+
+// HSCAN returns empty pages before its end; the drain once took one for it.
+func TestALargeOutboxIsDrainedWhole(t *testing.T) {
+	t.Parallel()
+	const n, entries = 12_000, "reprise:{outbox}:settlements"
+	r := newRig(t, auddsim.Config{}, nil)
+	at := time.Now()
+	pipe := r.rdb.Pipeline()
+	for i := range n {
+		key := fmt.Sprintf("recognize_%052d", i)
+		raw, err := json.Marshal(map[string]any{"Settlement": store.Settlement{
+			Key: key, Path: tasks.Recognize, Queue: "recognize", Verdict: tasks.Done, Outcome: tasks.NoMatch, Finished: true, Result: json.RawMessage("null"), At: at,
+		}})
+		require.NoError(t, err)
+		pipe.HSet(t.Context(), entries, key+"@0", raw)
+	}
+	_, err := pipe.Exec(t.Context())
+	require.NoError(t, err)
+	r.run()
+	require.True(t, eventually(time.Minute, func() bool { return r.rdb.HLen(t.Context(), entries).Val() == 0 }))
+	rows, err := r.store.Tasks(t.Context(), store.TaskFilter{Outcome: tasks.NoMatch, Limit: n + 1})
+	require.NoError(t, err)
+	require.Len(t, rows, n)
+}
