@@ -75,6 +75,41 @@ func TestFlushedBudgetIsSeededWithCallsUnderWayOnTop(t *testing.T) {
 	b.acquire(request(keyOf(1)))
 }
 
+// After Redis lost everything no row and no budget has a call under way: it is
+// charged whether it is registered again before the seed or after it.
+func TestCallsUnderWayWhenRedisLostEverythingAreCharged(t *testing.T) {
+	t.Parallel()
+	for name, renewFirst := range map[string]bool{"registered before the seed": true, "registered after the seed": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, oneSource(Limits{UnitsPerDay: 500}))
+			other := benchOn(t, b.rdb, oneSource(Limits{UnitsPerDay: 500}))
+			r := request(keyOf(0))
+			r.Units = 300
+			_, err := b.Acquire(t.Context(), r)
+			b.seedAll(err, 0)
+			p := b.acquire(r)
+			require.NoError(t, p.Valid()) // on its way
+			require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
+			if renewFirst {
+				require.NoError(t, b.Renew(t.Context()))
+			}
+			_, err = other.Acquire(t.Context(), request(keyOf(1)))
+			other.seedAll(err, 0)
+			require.NoError(t, b.Renew(t.Context()))
+			require.EqualValues(t, 300, b.num("b:"+p.budgets, "reserved"))
+			second := request(keyOf(2))
+			second.Units = 201
+			require.Equal(t, GateUnitsDay, other.refused(second).Gate)
+			s := done
+			s.UnitsUsed = 250
+			b.settle(p, s)
+			require.EqualValues(t, 250, b.num("b:"+p.budgets, "spent"))
+			require.EqualValues(t, 0, b.num("b:"+p.budgets, "reserved"))
+		})
+	}
+}
+
 func TestSettleAfterMidnightCorrectsTheDayItCharged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 100}))

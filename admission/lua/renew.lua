@@ -11,8 +11,9 @@ local reply = {}
 
 local function again(i, j)
   local key = ARGV[i]
-  if j.a == '' then -- the record is gone too: what was charged for it is not known any more
-    j.kept, j.units, j.at, j.epoch, j.bk = 1, tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8]), ARGV[i + 9]
+  if j.a == '' then -- the record is gone too: a budget that is there was seeded without it, one that is not will be seeded with it
+    j.kept, j.units, j.at, j.epoch, j.bk = 0, tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8]), ARGV[i + 9]
+    M.move(j.bk, j.units, 0)
     j.pb = max(1, rnum(j, 'pb'))
   end
   j.a, j.src, j.path, j.grp = ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
