@@ -95,6 +95,37 @@ func TestADeadProberIsReplacedWhenItsPermitEnds(t *testing.T) {
 	require.Zero(t, b.num(mainRecognize, "brk"))
 }
 
+// The task of a probe that was given back once kept the source shut for as
+// long as it ran elsewhere.
+func TestAnotherCallOfAProbesTaskIsNoProbe(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) { c.Sources = []SourceConfig{{Name: "main"}, {Name: "second"}} })
+	pinned := func(i int, source string) Request {
+		r := request(keyOf(i))
+		r.Pinned = source
+		return r
+	}
+	for i := range 5 {
+		b.settle(b.acquire(pinned(i, "main")), failed)
+	}
+	for name, end := range map[string]func(*Permit){
+		"given back": func(p *Permit) { b.settle(p, unsent) },
+		"crashed":    func(p *Permit) { b.expire(p.Key) },
+	} {
+		b.cooled()
+		probe := b.acquire(pinned(10, "main"))
+		require.True(t, probe.Probe, name)
+		require.Equal(t, GateBreaker, b.refused(pinned(11, "main")).Gate, name)
+		end(probe)
+		elsewhere := b.acquire(pinned(10, "second"))
+		next := b.acquire(pinned(11, "main"))
+		require.True(t, next.Probe, name)
+		b.settle(elsewhere, failed)
+		require.Equal(t, GateBreaker, b.refused(pinned(12, "main")).Gate, name)
+		b.settle(next, failed)
+	}
+}
+
 func TestAProbeThatSaysNothingLetsTheNextOneTry(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

@@ -41,7 +41,7 @@ const DefaultPrefix = "reprise:{adm}:"
 //	halt halt_by halt_at halt_fp halt_probe   reason, who, since, token, when a probe may go (0: a person)
 //	bad:<fingerprint>            when AudD refused that token last; gone after a resume
 //	resumed_by                   who resumed last
-//	probe epoch                  key of the probe; rises with every opening and shutting
+//	probe epoch                  task key and attempt id of the probe; rises with every opening and shutting
 //	fails auth nf                in a row: failures, authentication failures, 404s
 //
 // g, everything together: rev, the limits, inflight, tat, utat as above, rr

@@ -229,9 +229,10 @@ func (v view) source(source string, path tasks.Path, h hash) SourceState {
 	s := SourceState{
 		Source: source, Path: path, InFlight: h.int("inflight"), Permits: h.int("lc"), PerMinute: h.int("lr"),
 		SuccessPerMin: h.int("rq") / 1000, Health: 1, Latency: h.millis("lat"), LastSuccess: h.moment("ok"), Failures: h.int("fails"),
-		Epoch: h.int("epoch"), BreakerOpen: h.int("brk") == 1, Halt: h["halt"], ProbeKey: h["probe"], Refused: refused(h),
+		Epoch: h.int("epoch"), BreakerOpen: h.int("brk") == 1, Halt: h["halt"], Refused: refused(h),
 		Budgets: v.of(ScopeOf(source, path), h),
 	}
+	s.ProbeKey, _, _ = strings.Cut(h["probe"], " ")
 	if len(s.Refused) > 0 {
 		s.BadFingerprint = s.Refused[0]
 	}

@@ -102,7 +102,7 @@ function M.take(t, j, source, had_lost)
   redis.call('ZADD', P .. 'p', int(now + ttl), r.key)
   M.count(source.name, r.path, r.group, 1)
   if num(s, 'inflight') >= M.permits_of(s) then put(s, 'full', now) end
-  if t.probe == 1 then put(s, 'probe', r.key) end
+  if t.probe == 1 then put(s, 'probe', r.key .. ' ' .. r.attempt) end
   j.a, j.src, j.path, j.grp, j.units, j.at, j.epoch = r.attempt, source.name, r.path, r.group, r.units, now, num(s, 'epoch')
   j.bk, j.start, j.probe, j.kept, j.pb = names, t.start, t.probe, 0, rnum(j, 'pb') + 1
   M.save(r.key, j, had_lost and 'a r u l' or 'a r u')

@@ -8,11 +8,13 @@ local FOREVER = DAY -- "until a person acts", as a time to come back
 -- busy), whether waiting is of no use.
 function M.no(gate, wait, shut, never) return { gate = gate, wait = wait, shut = shut, never = never } end
 
+-- probing: the very attempt that probes holds its permit; another one of its
+-- task, on another source, proves nothing.
 function M.probing(s)
-  local key = M.str(s, 'probe')
-  if key == '' then return false end
+  local key, attempt = string.match(M.str(s, 'probe'), '^(%S+) (%S+)$')
+  if not key then return false end
   local score = tonumber(redis.call('ZSCORE', P .. 'p', key) or '')
-  return score ~= nil and score > now
+  return score ~= nil and score > now and redis.call('HGET', P .. 'j:' .. key, 'a') == attempt
 end
 
 -- halfopen lets exactly one call through as the probe.
