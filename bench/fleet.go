@@ -57,7 +57,7 @@ func (f *fleet) start(n int) error {
 		if err != nil {
 			return fmt.Errorf("create a worker's log: %w", err)
 		}
-		cmd := exec.Command(f.binary, "run") //nolint:gosec,noctx // our own build; stop and kill end it
+		cmd := exec.Command(f.binary, "run") // our own build; stop and kill end it
 		cmd.Env, cmd.Stdout, cmd.Stderr = f.env, log, log
 		p, err := startProc(cmd, log)
 		if err != nil {

@@ -88,7 +88,7 @@ func governedWorker(ctx context.Context, set overheadSettings, server *benchRedi
 	o.TaskCheckInterval = set.check
 	o.Sources = []worker.Source{{Name: "main", Token: func() string { return "bench-token" }}}
 	o.HTTPClient = &http.Client{Transport: answerAtOnce{}}
-	o.Log = slog.New(slog.NewJSONHandler(io.Discard, nil))
+	o.Log = slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what writing a line costs belongs to the overhead
 	high := admission.Limits{
 		Concurrency: 10_000, RequestsPerMinute: 100_000_000, RequestBurst: 100_000, UnitsPerMinute: 100_000_000, UnitBurst: 100_000,
 		UnitsPerDay: 100_000_000, UnitsPerMonth: 100_000_000,

@@ -102,7 +102,7 @@ func freeAddr() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("look for a free port: %w", err)
 	}
-	addr := l.Addr().(*net.TCPAddr) //nolint:forcetypeassert // a tcp listener has no other
+	addr := l.Addr().(*net.TCPAddr) // a tcp listener has no other
 	if err := l.Close(); err != nil {
 		return "", fmt.Errorf("give back a free port: %w", err)
 	}

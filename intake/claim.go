@@ -31,6 +31,7 @@ func (in *Intake) claim(ctx context.Context, plan *Plan, chunk []int, step func(
 		case Queue, Waiting, Known:
 			items = append(items, it)
 			claims = append(claims, in.claimOf(plan.Request, it))
+		case Queued, Refused, Failed: // decided
 		}
 	}
 	if len(claims) > 0 {
@@ -78,7 +79,7 @@ func (in *Intake) claimed(ctx context.Context, plan *Plan, it *Item, got idempot
 		return nil
 	case got.Refused != nil:
 		it.refuse("is refused by the upload ledger: %s", got.Refused.Error())
-		return nil
+		return nil //nolint:nilerr // the item carries it
 	case it.upload.allot && len(got.SameContent) > 0:
 		return in.overtaken(ctx, plan, it, got.SameContent)
 	}

@@ -39,6 +39,7 @@ func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progres
 		switch plan.Items[i].Verdict {
 		case Queue, Waiting, Known, SameContent:
 			rest = append(rest, i)
+		case Queued, Refused, Failed: // decided
 		}
 	}
 	total := len(rest)

@@ -91,7 +91,7 @@ func (e *expansion) glob(ctx context.Context, pattern string) error {
 	matches, err := filepath.Glob(pattern)
 	if err != nil {
 		e.refuse(pattern, "is neither a file nor a pattern that can be read")
-		return nil
+		return nil //nolint:nilerr // refuse noted it
 	}
 	if len(matches) == 0 {
 		e.refuse(pattern, "matches no file")
@@ -125,18 +125,18 @@ func (e *expansion) walk(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	resolved, err := filepath.EvalSymlinks(dir)
 	if err == nil {
-		real, err = filepath.Abs(real)
+		resolved, err = filepath.Abs(resolved)
 	}
 	if err != nil {
 		e.refuse(dir, openFailure(err))
 		return nil
 	}
-	if e.real[real] {
+	if e.real[resolved] {
 		return nil
 	}
-	e.real[real] = true
+	e.real[resolved] = true
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		e.refuse(dir, openFailure(err))

@@ -80,7 +80,7 @@ func hash(ctx context.Context, f *os.File, size int64) (string, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return "", refusal(openFailure(err))
 	}
-	buf := buffers.Get().(*[]byte)
+	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // its New makes nothing else
 	defer buffers.Put(buf)
 	h := sha256.New()
 	// The wrapper hides File.WriteTo, which would ignore the buffer.
@@ -108,8 +108,7 @@ func openFailure(err error) string {
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return "has a name that is too long"
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + path.Err.Error()
 	}
 	return "cannot be read: " + err.Error()

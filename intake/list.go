@@ -54,7 +54,7 @@ func splitEntries(data []byte, atEOF bool) (int, []byte, error) {
 
 // contextReader ends a copy when its context does.
 type contextReader struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // of one copy; io.Reader takes none
 	r   io.Reader
 }
 

@@ -75,7 +75,7 @@ func (m *manifestReader) header() ([]string, byte, error) {
 	names, err := fields(raw, delim)
 	if err != nil {
 		m.whole("cannot be read as the header: " + err.Error())
-		return nil, 0, nil
+		return nil, 0, nil //nolint:nilerr // whole noted it
 	}
 	for i := range names {
 		names[i] = columnName(names[i])

@@ -30,7 +30,7 @@ func (d *draft) fail(format string, args ...any) {
 func (d *draft) text(column, value string) {
 	if name := metaColumn(column); name != "" {
 		if value != "" {
-			quoted, _ := json.Marshal(value) // a string: it cannot fail
+			quoted, _ := json.Marshal(value) //nolint:errchkjson // a string: it cannot fail
 			d.addMeta(name, quoted)
 		}
 		return

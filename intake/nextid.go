@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"reprise/idempotency"
 	"reprise/tasks"
@@ -35,9 +36,7 @@ func (in *Intake) reuseIDs(ctx context.Context, plan *Plan) error {
 		if err != nil {
 			return err
 		}
-		for c, id := range known {
-			given[c] = id
-		}
+		maps.Copy(given, known)
 	}
 	for c, it := range without {
 		if id, ok := given[c]; ok {
@@ -88,6 +87,7 @@ func (in *Intake) rank(ctx context.Context, e idempotency.Entry) (int, error) {
 		return 4, nil
 	case idempotency.Rejected:
 		return 1, nil
+	case idempotency.Free, idempotency.Released: // told apart below
 	}
 	// A run that was overtaken between its allotment and its claim leaves a
 	// slot whose task nobody registered.

@@ -105,7 +105,7 @@ func (in *Intake) add(ctx context.Context, it *Item) (taken bool, err error) {
 func (in *Intake) info(it *Item) (*asynq.TaskInfo, error) {
 	info, err := in.inspector.GetTaskInfo(it.queue(), it.Payload.Key)
 	if errors.Is(err, asynq.ErrTaskNotFound) || errors.Is(err, asynq.ErrQueueNotFound) {
-		return nil, nil
+		return nil, nil //nolint:nilnil // none is an answer
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for the task in the queue: %w", err)

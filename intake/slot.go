@@ -105,6 +105,7 @@ func (in *Intake) see(ctx context.Context, it *Item, slot []idempotency.Entry, r
 		case idempotency.Sent, idempotency.Settled, idempotency.Uncertain:
 			used = true
 			overwritten = overwritten || e.Send.Seq > mine.Send.Seq
+		case idempotency.Free, idempotency.Rejected, idempotency.Released: // AudD has nothing of it
 		}
 	}
 	if owner.Key == "" || !used {

@@ -2,7 +2,6 @@ package intake
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"strings"
 
@@ -34,7 +33,7 @@ func sniff(r io.ReaderAt, size int64) (format string, err error) {
 	case kind == "application/octet-stream":
 		return "", refusal("is neither audio nor video by its content")
 	}
-	return "", refusal(fmt.Sprintf("is neither audio nor video: its content is %s", kind))
+	return "", refusal("is neither audio nor video: its content is " + kind)
 }
 
 // ownMagic knows what mimetype does not, or not well enough: MPEG audio and

@@ -40,6 +40,7 @@ func (in *Intake) WaitPlan(ctx context.Context, plan *Plan, each func(Row)) erro
 		switch plan.Items[i].Verdict {
 		case Queue, Refused, Failed:
 			never[plan.submissionID(i)] = true
+		case Queued, Waiting, Known, SameContent: // their tasks are in the queue, or were
 		}
 	}
 	return in.wait(ctx, plan.Batch, never, each)

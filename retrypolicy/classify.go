@@ -24,8 +24,7 @@ func Classify(a Attempt) (c Classified) {
 	if a.Err == nil {
 		return success(a)
 	}
-	var call *audd.Error
-	if errors.As(a.Err, &call) {
+	if call, ok := errors.AsType[*audd.Error](a.Err); ok {
 		return ofCall(a, call)
 	}
 	outcome := ofOther(a.Err)

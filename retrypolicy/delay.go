@@ -30,7 +30,7 @@ func WholeSeconds(d time.Duration) time.Duration {
 		return time.Second
 	}
 	if d > math.MaxInt64-2*time.Second {
-		return (math.MaxInt64 / time.Second) * time.Second
+		return time.Duration(math.MaxInt64).Truncate(time.Second)
 	}
 	return (d + time.Second - 1).Truncate(time.Second) + time.Second
 }

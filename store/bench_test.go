@@ -48,9 +48,7 @@ func BenchmarkStanding(b *testing.B) {
 		id := fmt.Sprintf("a%d", i)
 		require.NoError(b, s.Settle(context.Background(), attempt("k"+id, 0, id, tasks.Done, tasks.Match, i)))
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	for name, ctx := range map[string]context.Context{"plain": context.Background(), "cancellable": ctx} {
+	for name, ctx := range map[string]context.Context{"plain": context.Background(), "cancellable": b.Context()} {
 		b.Run(name, func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				_, err := s.Standing(ctx, fmt.Sprintf("ka%d", i%rows))

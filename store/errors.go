@@ -46,8 +46,7 @@ func IsUnavailable(err error) bool {
 
 // sqliteCode is the primary result code in err, 0 if there is none.
 func sqliteCode(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() & 0xff
 	}
 	return 0

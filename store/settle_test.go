@@ -112,7 +112,6 @@ var countingCases = map[string]countingCase{
 func TestWhichSettlementCounts(t *testing.T) {
 	t.Parallel()
 	for name, row := range countingCases {
-
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := fresh(t)

@@ -114,8 +114,8 @@ func TestDecodeRejectsWhatItCannotRead(t *testing.T) {
 			t.Parallel()
 			_, err := Decode("audd:recognize", tc.raw)
 			require.ErrorIs(t, err, ErrMalformed)
-			assert.NotErrorIs(t, err, ErrNewerPayload)
-			assert.ErrorContains(t, err, tc.want)
+			require.NotErrorIs(t, err, ErrNewerPayload)
+			require.ErrorContains(t, err, tc.want)
 			assertClear(t, err)
 		})
 	}

@@ -20,8 +20,6 @@ const (
 	hashB = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func file(hash string) Input {
 	return Input{Kind: FileInput, Path: "/audio/clip.mp3", Size: 193_000, SHA256: hash, Seconds: 12}
 }
@@ -70,22 +68,22 @@ var keyCases = []struct {
 	{"recognize, another URL", Recognize, link("https://h.example/a.mp3?v=2"), Params{}},
 	{"recognize, a URL that looks like a hash", Recognize, link(hashA), Params{}},
 	{"enterprise, a file", Enterprise, file(hashA), Params{}},
-	{"enterprise, a file", Enterprise, file(hashA), Params{Skip: ptr(0), Every: ptr(1), AccurateOffsets: ptr(true)}},
-	{"enterprise, skip", Enterprise, file(hashA), Params{Skip: ptr(4)}},
-	{"enterprise, every", Enterprise, file(hashA), Params{Every: ptr(4)}},
-	{"enterprise, limit", Enterprise, file(hashA), Params{Limit: ptr(4)}},
-	{"enterprise, skip and every", Enterprise, file(hashA), Params{Skip: ptr(4), Every: ptr(4)}},
+	{"enterprise, a file", Enterprise, file(hashA), Params{Skip: new(0), Every: new(1), AccurateOffsets: new(true)}},
+	{"enterprise, skip", Enterprise, file(hashA), Params{Skip: new(4)}},
+	{"enterprise, every", Enterprise, file(hashA), Params{Every: new(4)}},
+	{"enterprise, limit", Enterprise, file(hashA), Params{Limit: new(4)}},
+	{"enterprise, skip and every", Enterprise, file(hashA), Params{Skip: new(4), Every: new(4)}},
 	{"enterprise, first seconds skipped", Enterprise, file(hashA), Params{SkipFirstSeconds: 4}},
-	{"enterprise, coarse offsets", Enterprise, file(hashA), Params{AccurateOffsets: ptr(false)}},
+	{"enterprise, coarse offsets", Enterprise, file(hashA), Params{AccurateOffsets: new(false)}},
 	{"enterprise, a URL", Enterprise, link("https://h.example/a.mp3"), Params{}},
 	{"enterprise, a URL's timecode", Enterprise, link("https://h.example/a.mp3"), Params{UseTimecode: true}},
 	{"enterprise, a segment", Enterprise, Input{Kind: FileInput, Path: "/s", SHA256: hashB, OriginSHA256: hashA, Clip: "900s@1800s"}, Params{}},
-	{"upload, slot 7", Upload, file(hashA), Params{AudioID: ptr(int64(7)), Source: "main"}},
-	{"upload, slot 7", Upload, file(hashA), Params{AudioID: ptr(int64(7)), Source: " Main"}},
-	{"upload, slot 0", Upload, file(hashA), Params{AudioID: ptr(int64(0)), Source: "main"}},
-	{"upload, slot 7 of another source", Upload, file(hashA), Params{AudioID: ptr(int64(7)), Source: "backup"}},
-	{"upload, other content in slot 7", Upload, file(hashB), Params{AudioID: ptr(int64(7)), Source: "main"}},
-	{"upload, slot 7 from a URL", Upload, link("https://h.example/a.mp3"), Params{AudioID: ptr(int64(7)), Source: "main"}},
+	{"upload, slot 7", Upload, file(hashA), Params{AudioID: new(int64(7)), Source: "main"}},
+	{"upload, slot 7", Upload, file(hashA), Params{AudioID: new(int64(7)), Source: " Main"}},
+	{"upload, slot 0", Upload, file(hashA), Params{AudioID: new(int64(0)), Source: "main"}},
+	{"upload, slot 7 of another source", Upload, file(hashA), Params{AudioID: new(int64(7)), Source: "backup"}},
+	{"upload, other content in slot 7", Upload, file(hashB), Params{AudioID: new(int64(7)), Source: "main"}},
+	{"upload, slot 7 from a URL", Upload, link("https://h.example/a.mp3"), Params{AudioID: new(int64(7)), Source: "main"}},
 }
 
 func TestKeysAreWhatTheyWere(t *testing.T) {
@@ -133,13 +131,13 @@ var payloads = map[string]func() (Payload, error){
 	"enterprise.v1.json": func() (Payload, error) {
 		in := file(hashA)
 		in.Seconds = 3600.5
-		return New(Enterprise, in, Params{Skip: ptr(4), Every: ptr(1), Limit: ptr(30), SkipFirstSeconds: 10, AccurateOffsets: ptr(false)}, 100)
+		return New(Enterprise, in, Params{Skip: new(4), Every: new(1), Limit: new(30), SkipFirstSeconds: 10, AccurateOffsets: new(false)}, 100)
 	},
 	"enterprise_url.v1.json": func() (Payload, error) {
 		return New(Enterprise, link("https://h.example/show?t=90"), Params{UseTimecode: true, Source: "main"}, 300)
 	},
 	"upload.v1.json": func() (Payload, error) {
-		return New(Upload, file(hashA), Params{AudioID: ptr(int64(146)), Source: "main"}, 0)
+		return New(Upload, file(hashA), Params{AudioID: new(int64(146)), Source: "main"}, 0)
 	},
 }
 

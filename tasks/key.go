@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
-	"io"
 	"sort"
 	"strconv"
 	"strings"
@@ -59,7 +58,7 @@ const keyDomain = "reprise task key 1\n"
 func Key(path Path, in Input, params Params) string {
 	h := sha256.New()
 	line := func(name, value string) { fmt.Fprintf(h, "%s=%d:%s\n", name, len(value), value) }
-	io.WriteString(h, keyDomain)
+	fmt.Fprint(h, keyDomain)
 	line("path", string(path))
 	switch {
 	case in.Kind == URLInput:

@@ -17,7 +17,7 @@ func TestTaskCarriesItsOptionsToTheQueue(t *testing.T) {
 	opt := asynq.RedisClientOpt{Addr: server.Addr()}
 	client, inspector := asynq.NewClient(opt), asynq.NewInspector(opt)
 	t.Cleanup(func() { client.Close(); inspector.Close() })
-	params := map[Path]Params{Upload: {AudioID: ptr(int64(7)), Source: "main"}}
+	params := map[Path]Params{Upload: {AudioID: new(int64(7)), Source: "main"}}
 	for _, path := range Paths {
 		p, err := New(path, file(hashA), params[path], 0)
 		require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestTaskRefusesWhatNewDidNotMake(t *testing.T) {
 	p, err := New(Recognize, file(hashA), Params{}, 0)
 	require.NoError(t, err)
 	_, err = p.Task("UGC")
-	assert.ErrorContains(t, err, "group")
+	require.ErrorContains(t, err, "group")
 	p.Key = "recognize_other"
 	_, err = p.Task("")
 	assert.ErrorContains(t, err, "key does not belong")

@@ -44,7 +44,7 @@ func TestSplitQueueRefusesOtherQueues(t *testing.T) {
 func TestGroupsAreNamesThatFitEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{"A", "ü", "a b", "a/b", "a:b", "a.b", "{a}", "-a", "_a", "\xff", strings.Repeat("a", 64)} {
-		assert.Error(t, ValidateGroup(group), "%q", group)
+		require.Error(t, ValidateGroup(group), "%q", group)
 	}
 	assert.NoError(t, ValidateGroup(strings.Repeat("a", 63)))
 }

@@ -37,7 +37,7 @@ func TestNewRefusesWhatCannotBeRight(t *testing.T) {
 		change(&in)
 		return in
 	}
-	upload := Params{AudioID: ptr(int64(1)), Source: "main"}
+	upload := Params{AudioID: new(int64(1)), Source: "main"}
 	for name, tc := range map[string]struct {
 		path   Path
 		in     Input
@@ -49,21 +49,21 @@ func TestNewRefusesWhatCannotBeRight(t *testing.T) {
 		"a negative bound":                  {Recognize, file(hashA), Params{}, -1, "max_units -1"},
 		"a provider that ended":             {Recognize, file(hashA), Params{Return: []string{"napster"}}, 0, "return: want only"},
 		"return on enterprise":              {Enterprise, file(hashA), Params{Return: []string{"spotify"}}, 0, "return: only recognize"},
-		"market on upload":                  {Upload, file(hashA), Params{Market: "de", AudioID: ptr(int64(1)), Source: "m"}, 0, "market: only recognize"},
+		"market on upload":                  {Upload, file(hashA), Params{Market: "de", AudioID: new(int64(1)), Source: "m"}, 0, "market: only recognize"},
 		"a market that is no country":       {Recognize, file(hashA), Params{Market: "germany"}, 0, "market: want"},
-		"skip on recognize":                 {Recognize, file(hashA), Params{Skip: ptr(1)}, 0, "skip: only enterprise"},
-		"every 0":                           {Enterprise, file(hashA), Params{Every: ptr(0)}, 0, "every 0"},
-		"limit 0":                           {Enterprise, file(hashA), Params{Limit: ptr(0)}, 0, "limit 0"},
-		"skip below 0":                      {Enterprise, file(hashA), Params{Skip: ptr(-1)}, 0, "skip -1"},
-		"skip beyond reason":                {Enterprise, file(hashA), Params{Skip: ptr(math.MaxInt)}, 0, "skip 9223372036854775807"},
+		"skip on recognize":                 {Recognize, file(hashA), Params{Skip: new(1)}, 0, "skip: only enterprise"},
+		"every 0":                           {Enterprise, file(hashA), Params{Every: new(0)}, 0, "every 0"},
+		"limit 0":                           {Enterprise, file(hashA), Params{Limit: new(0)}, 0, "limit 0"},
+		"skip below 0":                      {Enterprise, file(hashA), Params{Skip: new(-1)}, 0, "skip -1"},
+		"skip beyond reason":                {Enterprise, file(hashA), Params{Skip: new(math.MaxInt)}, 0, "skip 9223372036854775807"},
 		"first seconds below 0":             {Enterprise, file(hashA), Params{SkipFirstSeconds: -1}, 0, "skip_first_seconds -1"},
 		"first seconds and timecode":        {Enterprise, link("https://h.example/"), Params{SkipFirstSeconds: 1, UseTimecode: true}, 0, "exclude each other"},
 		"a file's timecode":                 {Enterprise, file(hashA), Params{UseTimecode: true}, 0, "use_timecode: only a URL"},
-		"accurate offsets on recognize":     {Recognize, file(hashA), Params{AccurateOffsets: ptr(true)}, 0, "accurate_offsets: only enterprise"},
+		"accurate offsets on recognize":     {Recognize, file(hashA), Params{AccurateOffsets: new(true)}, 0, "accurate_offsets: only enterprise"},
 		"an upload without a slot":          {Upload, file(hashA), Params{Source: "main"}, 0, "audio_id: an upload needs one"},
-		"an upload into a negative slot":    {Upload, file(hashA), Params{Source: "main", AudioID: ptr(int64(-1))}, 0, "audio_id -1"},
-		"an upload without a source":        {Upload, file(hashA), Params{AudioID: ptr(int64(1))}, 0, "source: an upload is pinned"},
-		"a slot on recognize":               {Recognize, file(hashA), Params{AudioID: ptr(int64(1))}, 0, "audio_id: only upload"},
+		"an upload into a negative slot":    {Upload, file(hashA), Params{Source: "main", AudioID: new(int64(-1))}, 0, "audio_id -1"},
+		"an upload without a source":        {Upload, file(hashA), Params{AudioID: new(int64(1))}, 0, "source: an upload is pinned"},
+		"a slot on recognize":               {Recognize, file(hashA), Params{AudioID: new(int64(1))}, 0, "audio_id: only upload"},
 		"a clip of an upload":               {Upload, with(func(in *Input) { in.Clip, in.OriginSHA256 = "12s@0s", hashB }), upload, 0, "an upload is a whole recording"},
 		"a clip of nothing":                 {Recognize, with(func(in *Input) { in.Clip = "12s@0s" }), Params{}, 0, "belong together"},
 		"a clip with spaces":                {Recognize, with(func(in *Input) { in.Clip, in.OriginSHA256 = "12s @ 0s", hashB }), Params{}, 0, "input clip"},
@@ -92,7 +92,7 @@ func TestNewRefusesWhatCannotBeRight(t *testing.T) {
 			t.Parallel()
 			_, err := New(tc.path, tc.in, tc.params, tc.max)
 			require.Error(t, err)
-			assert.ErrorContains(t, err, tc.want)
+			require.ErrorContains(t, err, tc.want)
 			assertClear(t, err)
 		})
 	}
@@ -101,11 +101,11 @@ func TestNewRefusesWhatCannotBeRight(t *testing.T) {
 func TestValidateNamesEverythingInTheSameOrder(t *testing.T) {
 	t.Parallel()
 	p := Payload{Path: Recognize, MaxUnits: -1, Input: Input{Kind: FileInput, Size: -1},
-		Params: Params{Skip: ptr(-1), Every: ptr(-1), Limit: ptr(-1), AudioID: ptr(int64(1))}}
+		Params: Params{Skip: new(-1), Every: new(-1), Limit: new(-1), AudioID: new(int64(1))}}
 	first := p.Validate()
 	require.Error(t, first)
 	for _, field := range []string{"v 0", "size", "path", "sha256", "max_units", "skip", "every", "limit", "audio_id", "key"} {
-		assert.ErrorContains(t, first, field)
+		require.ErrorContains(t, first, field)
 	}
 	for range 50 {
 		require.Equal(t, first.Error(), p.Validate().Error())

@@ -23,7 +23,7 @@ func (w *Worker) listen(ctx context.Context) (stop func(), err error) {
 	if w.opts.Admin.Addr == "" {
 		return func() {}, nil
 	}
-	ln, err := net.Listen("tcp", w.opts.Admin.Addr)
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", w.opts.Admin.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen on admin.addr %s: %w", w.opts.Admin.Addr, err)
 	}
@@ -83,7 +83,7 @@ func (w *Worker) readyz(rw http.ResponseWriter, r *http.Request) {
 	if !ready {
 		rw.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_ = json.NewEncoder(rw).Encode(state) // the client went away: nothing to do
+	_ = json.NewEncoder(rw).Encode(state) //nolint:errchkjson // the client went away: nothing to do
 }
 
 // guard asks for the password where one is set, and refuses requests that

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -17,9 +18,7 @@ func get(t *testing.T, method, url string, header http.Header) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	require.NoError(t, err)
-	for k, v := range header {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, header)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	require.NoError(t, err)

@@ -67,8 +67,7 @@ func (w *Worker) reply(ctx context.Context, d *delivery, a *answer) error {
 // decides nothing here (tasks.MaxRetry is out of reach); it is what the web UI
 // shows. asynq calls it from its recoverer too, with its own errors.
 func isFailure(err error) bool {
-	var a *answer
-	if errors.As(err, &a) {
+	if a, ok := errors.AsType[*answer](err); ok {
 		return a.verdict != tasks.Snooze && a.verdict != tasks.Done
 	}
 	return true
@@ -82,8 +81,7 @@ const lostDelay = time.Second
 // to whole seconds and may run a task up to 1 s early (asynq issue 1071), so
 // delays are whole seconds rounded up, plus one.
 func retryDelay(_ int, err error, _ *asynq.Task) time.Duration {
-	var a *answer
-	if errors.As(err, &a) {
+	if a, ok := errors.AsType[*answer](err); ok {
 		return retrypolicy.WholeSeconds(a.delay)
 	}
 	return retrypolicy.WholeSeconds(lostDelay)

@@ -36,8 +36,7 @@ func (r reply) attempt(d *delivery) retrypolicy.Attempt {
 
 // requestID is AudD's id of the call, for its support.
 func (r reply) requestID() string {
-	var failed *audd.Error
-	if errors.As(r.err, &failed) {
+	if failed, ok := errors.AsType[*audd.Error](r.err); ok {
 		return failed.RequestID
 	}
 	return r.meta.RequestID

@@ -131,16 +131,7 @@ func (o Options) Validate() error {
 	if len(o.Sources) == 0 {
 		bad("sources: none; give an AudD token")
 	}
-	seen := map[string]bool{}
-	for _, s := range o.Sources {
-		if s.Name == "" || seen[s.Name] {
-			bad("sources: the name %q is empty or used twice", s.Name)
-		}
-		seen[s.Name] = true
-		if s.Token == nil {
-			bad("sources.%s.token: none", s.Name)
-		}
-	}
+	o.badSources(bad)
 	for _, p := range tasks.Paths {
 		if n := o.Slots.of(p); n < 0 || n > 10_000 {
 			bad("slots.%s %d: want 0 to 10000", p, n)
@@ -180,6 +171,20 @@ func (o Options) Validate() error {
 	}
 	errs = append(errs, o.Policy.Validate(), o.Admission.Validate(), o.Admin.validate())
 	return errors.Join(errs...)
+}
+
+// badSources names what is wrong with the sources there are.
+func (o Options) badSources(bad func(format string, args ...any)) {
+	seen := map[string]bool{}
+	for _, s := range o.Sources {
+		if s.Name == "" || seen[s.Name] {
+			bad("sources: the name %q is empty or used twice", s.Name)
+		}
+		seen[s.Name] = true
+		if s.Token == nil {
+			bad("sources.%s.token: none", s.Name)
+		}
+	}
 }
 
 func (o Options) timeoutOf(p tasks.Path) time.Duration {

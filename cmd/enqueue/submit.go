@@ -108,8 +108,7 @@ func (a *app) stopped(ctx context.Context, err error, state string) error {
 		}
 		return &failure{code, fmt.Errorf("stopped: %s", state)}
 	}
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
 	return &failure{exitNone, err}

@@ -68,7 +68,7 @@ func unusable(err error) error {
 // run is main without the process: it returns the exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, std stdio) int {
 	redisconn.SetLogger(nil)
-	root := newRoot(&app{getenv: getenv, std: std}) //nolint:contextcheck // cobra hands the context to each command
+	root := newRoot(&app{getenv: getenv, std: std})
 	root.SetArgs(args)
 	root.SetIn(std.in)
 	root.SetOut(std.out)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,8 +71,8 @@ func (s *stack) push(what string, run func() error) {
 
 func (s *stack) close() error {
 	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i]())
+	for _, run := range slices.Backward(s.closers) {
+		errs = append(errs, run())
 	}
 	return errors.Join(errs...)
 }
@@ -136,7 +137,7 @@ func (a app) openHouse(ctx context.Context, cmd *cobra.Command, f devFlags, open
 		return nil, err
 	}
 	if !cmd.Flags().Changed("admin") && a.getenv("REPRISE_ADMIN_ADDR") == "" {
-		h.conf.Admin.Addr = freeAddr(h.conf.Admin.Addr)
+		h.conf.Admin.Addr = freeAddr(ctx, h.conf.Admin.Addr)
 	}
 	o, err := h.conf.options(a, log)
 	if err != nil {
@@ -204,8 +205,8 @@ func (h *house) upstream(ctx context.Context, open *stack) error {
 }
 
 // freeAddr is addr, or a free port beside it when another program has it.
-func freeAddr(addr string) string {
-	ln, err := net.Listen("tcp", addr)
+func freeAddr(ctx context.Context, addr string) string {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return "127.0.0.1:0"
 	}

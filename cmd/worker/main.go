@@ -22,8 +22,7 @@ const (
 )
 
 func main() {
-	ctx, stop := signalled(context.Background(), os.Exit)
-	defer stop()
+	ctx, _ := signalled(context.Background(), os.Exit) // listens to the end: a second signal counts until then
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
@@ -78,8 +77,7 @@ Exit codes: 0 stopped cleanly, 1 could not start, 2 stopped uncleanly.`,
 		return exitClean
 	}
 	fmt.Fprintf(stderr, "worker: %s\n", sentence(err))
-	var unclean *uncleanError
-	if errors.As(err, &unclean) {
+	if _, ok := errors.AsType[*uncleanError](err); ok {
 		return exitUnclean
 	}
 	return exitNoStart

@@ -108,7 +108,7 @@ func (h *house) runSamples(ctx context.Context, say func(string, ...any)) (summa
 	if err != nil {
 		return sum, err
 	}
-	defer rdb.Close() //nolint:errcheck // nothing is in flight any more
+	defer rdb.Close() // nothing is in flight any more
 	in, err := intake.New(intake.Options{Redis: rdb, Store: h.records})
 	if err != nil {
 		return sum, err

@@ -39,12 +39,12 @@ func (c *call) success(result json.RawMessage, outcome string) answer {
 	return answer{status: http.StatusOK, kind: kindJSON, body: b.Bytes(), outcome: outcome}
 }
 
-// codeAnswer is AudD's envelope of an error with its usual text, and a result beside it unless that is nil.
-func (c *call) codeAnswer(code int, result json.RawMessage) answer {
-	return c.codeAnswerText(code, []byte(message(code)), result)
+// codeAnswer is AudD's envelope of an error with its usual text.
+func (c *call) codeAnswer(code int) answer {
+	return c.codeAnswerText(code, []byte(message(code)), nil)
 }
 
-// codeAnswerText writes the text as it is, so that it may be no valid UTF-8.
+// codeAnswerText writes the text as it is, so that it may be no valid UTF-8, and a result beside it unless that is nil.
 func (c *call) codeAnswerText(code int, text []byte, result json.RawMessage) answer {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"status":"error","error":{"error_code":%d,"error_message":%s}`, code, quote(string(text)))

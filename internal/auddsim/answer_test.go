@@ -41,7 +41,7 @@ func TestEveryCodeAnswersOverHTTP200WithItsEnvelope(t *testing.T) {
 	}
 }
 
-func itoa(n int) string { return string(json.RawMessage(raw(n))) }
+func itoa(n int) string { return string(raw(n)) }
 
 func TestTokenAndInputChecks(t *testing.T) {
 	t.Parallel()
@@ -212,7 +212,7 @@ func TestFaultsOfTheConnection(t *testing.T) {
 		"reset before the answer":           {Rule{Fault: FaultResetBeforeAnswer}, 1, true, syscall.ECONNRESET},
 		"end before the answer":             {Rule{Fault: FaultResetBeforeAnswer, EOF: true}, 1, true, io.EOF},
 		"cut answer":                        {Rule{Fault: FaultCutAnswer}, 1, true, io.ErrUnexpectedEOF},
-		"reset after the body, not charged": {Rule{Fault: FaultResetAfterBody, Billed: ptr(false)}, 0, true, syscall.ECONNRESET},
+		"reset after the body, not charged": {Rule{Fault: FaultResetAfterBody, Billed: new(false)}, 0, true, syscall.ECONNRESET},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,7 +221,7 @@ func TestFaultsOfTheConnection(t *testing.T) {
 			require.Error(t, r.err)
 			// A reset met while writing shows as EPIPE, or as a connection that the transport's reader closed already.
 			writing := errors.Is(r.err, syscall.EPIPE) || errors.Is(r.err, net.ErrClosed)
-			assert.True(t, errors.Is(r.err, c.want) || c.want == syscall.ECONNRESET && writing, "%v", r.err)
+			assert.True(t, errors.Is(r.err, c.want) || errors.Is(c.want, syscall.ECONNRESET) && writing, "%v", r.err)
 			require.Eventually(t, func() bool { return s.Bill().Requests == 1 }, 5*time.Second, time.Millisecond)
 			b := s.Bill()
 			require.Equal(t, c.billed, b.Units)

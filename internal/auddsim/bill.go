@@ -2,6 +2,7 @@ package auddsim
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -246,8 +247,6 @@ func (l *ledger) copy(lines bool) Bill {
 
 func copyCounts(in map[string]int64) map[string]int64 {
 	out := make(map[string]int64, len(in))
-	for k, v := range in {
-		out[k] = v
-	}
+	maps.Copy(out, in)
 	return out
 }

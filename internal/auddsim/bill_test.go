@@ -38,9 +38,9 @@ func TestWhatIsCharged(t *testing.T) {
 		"HTTP 307":                 {Rule{Status: 307}, 0},
 		"HTTP 408":                 {Rule{Status: 408}, 1},
 		"HTTP 503":                 {Rule{Status: 503}, 1},
-		"HTTP 503 before the work": {Rule{Status: 503, Billed: ptr(false)}, 0},
+		"HTTP 503 before the work": {Rule{Status: 503, Billed: new(false)}, 0},
 		"HTTP 503 early":           {Rule{Status: 503, Early: true}, 0},
-		"900 that is charged":      {Rule{Code: 900, Billed: ptr(true)}, 1},
+		"900 that is charged":      {Rule{Code: 900, Billed: new(true)}, 1},
 		"empty 200":                {Rule{Fault: FaultEmpty}, 1},
 		"truncated":                {Rule{Fault: FaultTruncated}, 1},
 	} {
@@ -144,7 +144,7 @@ func TestWhoLeavesWithinTheBodyIsPartialAndFree(t *testing.T) {
 	require.Zero(t, b.Units)
 	require.EqualValues(t, 1, b.Send(77).Partial)
 	require.Empty(t, s.Catalog())
-	got := s.Requests(Filter{AudioID: ptr(int64(77))})
+	got := s.Requests(Filter{AudioID: new(int64(77))})
 	require.Len(t, got, 1)
 	require.Equal(t, "half.mp3", got[0].Name)
 	require.EqualValues(t, len(body), got[0].BodyBytes)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -76,14 +77,14 @@ func (c *call) refuse() {
 	c.identify()
 	a := answer{status: http.StatusTooManyRequests, body: []byte("Too Many Requests\n"), kind: "text/plain; charset=utf-8", outcome: OutcomeRefused}
 	if code := c.limits.Code; code != 0 {
-		a = c.codeAnswer(code, nil)
+		a = c.codeAnswer(code)
 		a.outcome = OutcomeRefused
 	}
 	if c.limits.Status != 0 {
 		a.status = c.limits.Status
 	}
 	if after := c.limits.RetryAfter; after > 0 {
-		a.header = map[string]string{"Retry-After": fmt.Sprint(int64((after + time.Second - 1) / time.Second))}
+		a.header = map[string]string{"Retry-After": strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10)}
 	}
 	c.deliver(a)
 }

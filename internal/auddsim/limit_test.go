@@ -185,7 +185,7 @@ func TestLimiterGivesPlacesAndTokensTogetherOrNotAtAll(t *testing.T) {
 		l.leave()
 		_, ok = l.admit()
 		require.False(t, ok, "the bucket is empty")
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) //nolint:forbidigo // the bubble's clock
 		_, ok = l.admit()
 		require.True(t, ok)
 	})
@@ -206,9 +206,9 @@ func TestAChangedRateFillsTheBucketAtTheNewRate(t *testing.T) {
 		require.Equal(t, 2, admitted())
 		l.set(Limits{Rate: 10, Burst: 2})
 		require.Zero(t, admitted(), "a new rate is no new bucket")
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the bubble's clock
 		require.Equal(t, 1, admitted())
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // the bubble's clock
 		require.Equal(t, 2, admitted())
 	})
 }

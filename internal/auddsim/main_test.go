@@ -127,8 +127,6 @@ func hashOf(data string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // admin calls an administration endpoint and reads its answer into out.
 func admin(t testing.TB, s *Server, method, path, body string, out any) int {
 	t.Helper()

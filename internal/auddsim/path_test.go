@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -49,9 +50,7 @@ func TestEnterpriseUnits(t *testing.T) {
 	} {
 		s := Start(t, Config{Rules: []Rule{{Duration: c.duration}}, ListEmptyChunks: true})
 		f := clip("long.mp3", "x")
-		for k, v := range c.fields {
-			f.fields[k] = v
-		}
+		maps.Copy(f.fields, c.fields)
 		require.Len(t, scanOf(t, s, f).Result, int(c.units), name)
 		require.Equal(t, c.units, s.Bill().Units, name)
 	}
@@ -160,13 +159,13 @@ func TestWhichUploadsTakeEffect(t *testing.T) {
 		{"success", Rule{}, true},
 		{"51", Rule{Code: 51}, true},
 		{"503 after the work", Rule{Status: 503}, true},
-		{"503 before the work", Rule{Status: 503, Billed: ptr(false)}, false},
+		{"503 before the work", Rule{Status: 503, Billed: new(false)}, false},
 		{"a lost answer", Rule{Fault: FaultResetAfterBody}, true},
 		{"a reset within the body", Rule{Fault: FaultResetWithinBody}, false},
 		{"bad audio, although charged", Rule{Code: 500}, false},
 		{"no subscription", Rule{Code: 904}, false},
 		{"429", Rule{Status: 429}, false},
-		{"success free of charge", Rule{Billed: ptr(false)}, true},
+		{"success free of charge", Rule{Billed: new(false)}, true},
 	} {
 		s := Start(t, Config{Rules: []Rule{c.rule}})
 		send(t, s, upload(i, strings.Repeat("x", 2000)))

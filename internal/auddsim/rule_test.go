@@ -14,11 +14,11 @@ import (
 func TestRulesSurviveJSON(t *testing.T) {
 	t.Parallel()
 	full := Rule{ID: "all", Path: PathRecognize, Method: "POST", Name: "*.mp3", Hash: "9f86", URL: "https://*", Token: "t",
-		Headers: map[string]string{"X-A": "b*"}, Fields: map[string]string{"market": "us"}, AudioID: ptr(int64(0)),
+		Headers: map[string]string{"X-A": "b*"}, Fields: map[string]string{"market": "us"}, AudioID: new(int64(0)),
 		Skip: 1, Times: 2, Per: PerContent, Probability: 0.25, Code: 51, Message: "m", MessageBytes: []byte{0xff}, Result: ResultMatch,
 		Songs: []Song{{Title: "t", Timecode: "00:01"}}, RawResult: json.RawMessage(`{"a":1}`), Status: 503, Body: "b", BodyBytes: []byte{0xfe},
 		AnswerHeader: map[string]string{"Retry-After": "3"}, Fault: FaultSlowAnswer, After: 9, EOF: true, Early: false,
-		Latency: 1500 * time.Millisecond, Over: 2 * time.Second, Duration: time.Hour, Billed: ptr(false)}
+		Latency: 1500 * time.Millisecond, Over: 2 * time.Second, Duration: time.Hour, Billed: new(false)}
 	for _, r := range append(Samples(), full, Rule{}) {
 		data, err := json.Marshal(r)
 		require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestCriteriaAndCounts(t *testing.T) {
 		"header":                  {Rule{Headers: map[string]string{"x-test": "y?s"}}, []form{a, tagged}, []int{200, 503}},
 		"field":                   {Rule{Fields: map[string]string{"url": "*"}}, []form{a, link}, []int{200, 503}},
 		"path":                    {Rule{Path: PathUpload}, []form{a, upload(1, "a")}, []int{200, 503}},
-		"audio_id":                {Rule{AudioID: ptr(int64(2))}, []form{upload(1, "a"), upload(2, "a")}, []int{200, 503}},
+		"audio_id":                {Rule{AudioID: new(int64(2))}, []form{upload(1, "a"), upload(2, "a")}, []int{200, 503}},
 		"the first two":           {Rule{Times: 2}, []form{a, b, a, b}, []int{503, 503, 200, 200}},
 		"the third":               {Rule{Skip: 2, Times: 1}, []form{a, a, a, a}, []int{200, 200, 503, 200}},
 		"from the second on":      {Rule{Skip: 1}, []form{a, a, a}, []int{200, 503, 503}},

@@ -3,6 +3,7 @@ package auddsim
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,21 +88,12 @@ func (s *ruleSet) remove(ids ...string) int {
 	old := s.current()
 	var list []*ruleState
 	for _, r := range old {
-		if len(ids) > 0 && !contains(ids, r.ID) {
+		if len(ids) > 0 && !slices.Contains(ids, r.ID) {
 			list = append(list, r)
 		}
 	}
 	s.list.Store(&list)
 	return len(old) - len(list)
-}
-
-func contains(list []string, s string) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *ruleSet) states() []RuleState {

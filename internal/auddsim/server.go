@@ -52,7 +52,7 @@ func Listen(ctx context.Context, addr string, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Simulator: sim, stopped: make(chan struct{})}
-	main, err := net.Listen("tcp", addr)
+	main, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for the simulator: %w", err)
 	}
@@ -60,7 +60,7 @@ func Listen(ctx context.Context, addr string, cfg Config) (*Server, error) {
 	s.URL = "http://" + main.Addr().String()
 	s.EnterpriseURL = s.URL + "/enterprise/"
 	if cfg.EnterpriseAddr != "" {
-		second, err := net.Listen("tcp", cfg.EnterpriseAddr)
+		second, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.EnterpriseAddr)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("listen for enterprise: %w", err), main.Close())
 		}

@@ -1,6 +1,9 @@
 package auddsim
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Token changes what a token may do; see Simulator.SetToken.
 type Token struct {
@@ -49,7 +52,7 @@ func (t *tokens) check(value, path string) (code int, quota int64) {
 		return 900, 0
 	case token.Code != 0:
 		return token.Code, 0
-	case contains(token.Deny, path), contains(t.deny[path], value), contains(t.deny[path], "*"):
+	case slices.Contains(token.Deny, path), slices.Contains(t.deny[path], value), slices.Contains(t.deny[path], "*"):
 		return 904, 0
 	case token.Quota != nil:
 		return 0, *token.Quota

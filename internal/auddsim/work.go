@@ -18,7 +18,7 @@ func (c *call) work() answer {
 		c.rule = c.sim.rules.pick(&c.sub, func(r *Rule) bool { return !r.early() && (good || r.edge()) })
 	}
 	if !good && c.rule == nil {
-		return c.codeAnswer(code, nil)
+		return c.codeAnswer(code)
 	}
 	natural, units := c.natural()
 	a := natural
@@ -31,7 +31,7 @@ func (c *call) work() answer {
 	billed := c.billed(a)
 	if billed && !c.sim.bill.charge(c.entry, units, quota) {
 		if c.rule == nil || !c.rule.edge() {
-			return c.codeAnswer(902, nil)
+			return c.codeAnswer(902)
 		}
 		billed = false
 	}
@@ -85,16 +85,16 @@ func (c *call) natural() (answer, int64) {
 		return c.success(json.RawMessage(`[]`), "streams"), 0
 	case PathOther:
 		if strings.Contains(c.r.URL.Path, "getCallbackUrl") {
-			return c.codeAnswer(19, nil), 0
+			return c.codeAnswer(19), 0
 		}
-		return c.codeAnswer(1000, nil), 0
+		return c.codeAnswer(1000), 0
 	case PathUpload:
 		if c.sub.audioID == nil {
-			return c.codeAnswer(701, nil), 0
+			return c.codeAnswer(701), 0
 		}
 	}
 	if code := c.audioCode(); code != 0 {
-		return c.codeAnswer(code, nil), 1
+		return c.codeAnswer(code), 1
 	}
 	switch c.sub.path {
 	case PathEnterprise:

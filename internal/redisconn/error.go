@@ -30,8 +30,7 @@ func (m mask) error(err error) error {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return err
 	}
-	var done *maskedError
-	if errors.As(err, &done) {
+	if _, ok := errors.AsType[*maskedError](err); ok {
 		return err
 	}
 	text := m.text(plain(err))
@@ -43,15 +42,14 @@ func (m mask) error(err error) error {
 
 // plain describes network errors by what failed, not by address.
 func plain(err error) string {
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return "look up the Redis host: " + dns.Err
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Err != nil {
 		switch op.Op {
 		case "dial":
-			return fmt.Sprintf("connect to Redis: %s", op.Err.Error())
+			return "connect to Redis: " + op.Err.Error()
 		case "read", "write":
 			return fmt.Sprintf("%s Redis connection: %s", op.Op, op.Err.Error())
 		}

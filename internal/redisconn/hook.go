@@ -44,8 +44,8 @@ func (h maskHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 // that answers every dequeue with an error as fast as it can.
 type queueHook struct {
 	stopOnce, closeOnce sync.Once
-	stopped             chan struct{} // closed by stopping
-	expired             context.Context
+	stopped             chan struct{}   // closed by stopping
+	expired             context.Context //nolint:containedctx // a bound of the hook's own, ended by close; go-redis brings the command's
 	expire              context.CancelFunc
 	mu                  sync.Mutex
 	timer               *time.Timer
@@ -95,7 +95,7 @@ func (h *queueHook) detach(ctx context.Context) (context.Context, context.Cancel
 	if h.isStopping() {
 		// Commands begun while stopping have 5 s of their own.
 		if soon := time.Now().Add(stopBound); !bounded || soon.Before(deadline) {
-			deadline, bounded = soon, true
+			deadline = soon
 		}
 		return context.WithDeadline(free, deadline)
 	}

@@ -12,7 +12,7 @@ import (
 
 // ErrURL says what a Redis URL looks like. It never quotes the one it refused:
 // that one may hold a password.
-var ErrURL = errors.New("Redis URL cannot be read: want redis://[user:password@]host:port[/db], " +
+var ErrURL = errors.New("Redis URL cannot be read: want redis://[user:password@]host:port[/db], " + //nolint:staticcheck // Redis is a name
 	"rediss://… for TLS, or unix:///path/to/redis.sock[?db=n]")
 
 // parse reads a Redis URL into options with the defaults shared by all clients.

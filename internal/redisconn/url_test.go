@@ -116,7 +116,7 @@ func requireHidden(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	require.Error(t, err)
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		if _, masked := e.(*maskedError); masked {
+		if _, masked := e.(*maskedError); masked { //nolint:errorlint // this very link of the chain
 			break // what is beneath is for errors.Is only
 		}
 		for _, part := range parts {

@@ -63,7 +63,7 @@ func entry(v reflect.Value, secret, key string, out *[]Entry) {
 }
 
 func show(v reflect.Value, secret string) string {
-	text := ""
+	var text string
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		return x.String()

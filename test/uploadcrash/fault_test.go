@@ -1,6 +1,7 @@
 package uploadcrash
 
 import (
+	"maps"
 	"syscall"
 	"time"
 
@@ -30,9 +31,7 @@ var (
 // but changes some phases of a table.
 func but(m map[phase][]idempotency.State, p phase, ends []idempotency.State) map[phase][]idempotency.State {
 	out := map[phase][]idempotency.State{}
-	for k, v := range m {
-		out[k] = v
-	}
+	maps.Copy(out, m)
 	out[p] = ends
 	return out
 }

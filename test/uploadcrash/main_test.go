@@ -31,7 +31,7 @@ func (b built) Run() int {
 		fmt.Fprintln(os.Stderr, "uploadcrash: make a folder for the worker:", err)
 		return 1
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(dir) // a temporary folder
 	workerBinary = filepath.Join(dir, "worker")
 	cmd := exec.Command("go", slices.Concat([]string{"build"}, raceFlags, []string{"-o", workerBinary, "./cmd/worker"})...)
 	cmd.Dir = filepath.Join("..", "..")

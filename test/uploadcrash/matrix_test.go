@@ -144,6 +144,7 @@ func (r *rig) agrees(st idempotency.Standing, standing store.Standing, about str
 		listed, err := r.ledger.List(t.Context(), idempotency.Filter{States: []idempotency.State{idempotency.Uncertain}})
 		require.NoError(t, err)
 		require.Len(t, listed, 1, about)
+	case idempotency.Free, idempotency.Sent, idempotency.Rejected, idempotency.Released: // nothing beyond the verdict
 	}
 }
 

@@ -30,7 +30,7 @@ func (b built) Run() int {
 		fmt.Fprintln(os.Stderr, "uploads: make a folder for the commands:", err)
 		return 1
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(dir) // a temporary folder
 	args := slices.Concat([]string{"build"}, raceFlags, []string{"-o", dir + string(filepath.Separator), "./cmd/worker", "./cmd/enqueue"})
 	cmd := exec.Command("go", args...)
 	cmd.Dir = filepath.Join("..", "..")
