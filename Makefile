@@ -24,7 +24,7 @@ test: ## Install redis-server if it is missing, build, vet and run all tests wit
 lint: ## gofmt, go vet and golangci-lint (house rules in .golangci.yml)
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change (make fmt does it):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(LINT) run
+	$(LINT) run --allow-parallel-runners
 
 fmt: ## Format every Go file
 	gofmt -w .
