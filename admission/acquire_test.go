@@ -101,6 +101,49 @@ func TestCrashIsCountedAndNamedAtTheNextAcquire(t *testing.T) {
 	require.EqualValues(t, 0, b.num(budget, "reserved"))
 }
 
+func TestALostAttemptIsNamedUntilAnAttemptThatIsUsedNamedIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
+	first := request("recognize_x")
+	_, err := b.Acquire(t.Context(), first)
+	b.seedAll(err, 0)
+	dead := b.acquire(first)
+	b.expire(first.Key)
+	for range 2 {
+		p := b.acquire(request(first.Key))
+		require.NotNil(t, p.Lost)
+		require.Equal(t, first.AttemptID, p.Lost.AttemptID)
+		require.Equal(t, 1, p.Record.Counted, "it is counted once")
+		b.settle(p, unsent)
+	}
+	p := b.acquire(request(first.Key))
+	require.NotNil(t, p.Lost)
+	b.settle(p, Settlement{Outcome: tasks.Throttled, Channel: ChannelExcluded})
+	budget := "b:" + dead.budgets
+	require.EqualValues(t, 1, b.num(budget, "spent"))
+	b.settle(dead, Settlement{Outcome: tasks.UnavailableUnsent, Channel: ChannelNone})
+	require.EqualValues(t, 0, b.num(budget, "spent"), "its late settle is still put right")
+	b.set(mainRecognize, "thr", 1)
+	require.Nil(t, b.acquire(request(first.Key)).Lost)
+}
+
+func TestALostAttemptIsNamedOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	first := request("recognize_x")
+	b.acquire(first)
+	b.expire(first.Key)
+	p := b.acquire(request(first.Key))
+	require.NotNil(t, p.Lost)
+	b.settle(p, failed)
+	p = b.acquire(request(first.Key))
+	require.Nil(t, p.Lost)
+	b.expire(p.Key)
+	again := b.acquire(request(first.Key))
+	require.NotNil(t, again.Lost)
+	require.Equal(t, p.AttemptID, again.Lost.AttemptID)
+}
+
 func TestHigherGenerationStartsANewRecord(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

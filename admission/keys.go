@@ -64,7 +64,7 @@ const DefaultPrefix = "reprise:{adm}:"
 //	   failures in a row on its source, last outcome, that source
 //	u  of attempt a: source, path, group, units, admitted, epoch, start µs, probe, kept (1: its units were turned from reserved to spent
 //	   when its permit ended), budgets it charged
-//	l  the attempt before, if it was lost: id, source, units, admitted, budgets
+//	l  the attempt before, if it was lost: id, source, units, admitted, budgets, told (1: an attempt that reported it was used and settled)
 //
 // b:<scope>:<period>: reserved, spent; reserved + spent ≤ cap. scope is
 // <source>:<path>, g or group/<name>; period is 2026-11-30 or 2026-11. While it

@@ -46,7 +46,7 @@ func (g *Gates) Peek(ctx context.Context, key string) (Snapshot, error) {
 var recordLines = map[string][]string{
 	"r": {"gen", "counted", "pb", "streak", "same", "thr", "spent", "ff", "fn", "last", "fs"},
 	"u": {"src", "path", "grp", "units", "at", "epoch", "start", "probe", "kept", "bk"},
-	"l": {"la", "lsrc", "lunits", "lat", "lbk"},
+	"l": {"la", "lsrc", "lunits", "lat", "lbk", "told"},
 }
 
 // lineHash takes the lines of a record apart.

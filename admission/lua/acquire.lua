@@ -117,7 +117,7 @@ function M.inherit(j, r)
     j.pb = max(0, rnum(j, 'pb') - 1)
     return
   end
-  j.la, j.lsrc, j.lunits, j.lat, j.lbk = j.a, j.src, rnum(j, 'units'), rnum(j, 'at'), j.bk
+  j.la, j.lsrc, j.lunits, j.lat, j.lbk, j.told = j.a, j.src, rnum(j, 'units'), rnum(j, 'at'), j.bk, ''
   j.counted, j.streak = rnum(j, 'counted') + 1, rnum(j, 'streak') + 1
   j.same = j.last == 'crash' and rnum(j, 'same') + 1 or 1
   j.last = 'crash'
@@ -146,7 +146,7 @@ function M.acquire(r)
     local refusal = M.try(t, list[i])
     if not refusal then
       local had_lost = j.la ~= '' or j.a ~= ''
-      j.la, j.lsrc, j.lunits, j.lat, j.lbk = '', '', 0, 0, ''
+      if j.told == '1' then j.la, j.lsrc, j.lunits, j.lat, j.lbk, j.told = '', '', 0, 0, '', '' end
       if j.a ~= '' then M.inherit(j, r) end
       if r.gen > rnum(j, 'gen') then M.renumber(j, r.gen) end
       M.take(t, j, list[i], had_lost)

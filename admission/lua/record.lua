@@ -5,7 +5,7 @@
 local RECORD_MS, TOMBSTONE_MS = 14 * DAY, 600000
 local R = { 'gen', 'counted', 'pb', 'streak', 'same', 'thr', 'spent', 'ff', 'fn', 'last', 'fs' }
 local U = { 'src', 'path', 'grp', 'units', 'at', 'epoch', 'start', 'probe', 'kept', 'bk' }
-local L = { 'la', 'lsrc', 'lunits', 'lat', 'lbk' }
+local L = { 'la', 'lsrc', 'lunits', 'lat', 'lbk', 'told' }
 local LINES = { r = R, u = U, l = L }
 
 function M.words(j, names, line)

@@ -39,7 +39,11 @@ function M.finish(r, j)
     redis.call('HSET', P .. 'j:' .. r.key, 't', r.attempt)
     redis.call('PEXPIRE', P .. 'j:' .. r.key, int(TOMBSTONE_MS))
   else
-    M.save(r.key, j, 'a t r')
+    local lines = 'a t r'
+    if j.la ~= '' and r.channel ~= 'none' then -- given back unused, its worker may never have said what was lost
+      j.told, lines = 1, 'a t r l'
+    end
+    M.save(r.key, j, lines)
   end
 end
 
