@@ -55,6 +55,56 @@ func TestSettleCountsOnce(t *testing.T) {
 	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
 }
 
+// The answer to a settle may be lost and its repeat come when the next
+// attempts of the task are over or under way.
+func TestARepeatedSettleChangesNothingAfterLaterAttempts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 20}))
+	_, err := b.Acquire(t.Context(), request("recognize_x"))
+	b.seedAll(err, 0)
+	past := make([]*Permit, 4)
+	for i := range past {
+		past[i] = b.acquire(request("recognize_x"))
+		b.settle(past[i], failed)
+	}
+	repeat := func(when string, charged int) {
+		for _, p := range past {
+			b.settle(p, failed)
+		}
+		require.EqualValues(t, 4, b.num(mainRecognize, "fails"), when)
+		require.EqualValues(t, charged, b.num("b:"+past[0].budgets, "spent"), when)
+	}
+	repeat("settled", 4)
+	require.Equal(t, "4", b.rec("recognize_x", "counted"))
+	last := request("recognize_x")
+	p := b.acquire(last)
+	repeat("the next is under way", 4)
+	_, err = b.Acquire(t.Context(), Request{Key: last.Key, AttemptID: past[1].AttemptID, Path: last.Path, Units: 1, UnitsBounded: true})
+	require.ErrorIs(t, err, ErrSettled)
+	s := done
+	s.Channel = ChannelExcluded
+	b.settle(p, s) // the record is cleared
+	past = append(past[1:], p)
+	repeat("the task is finished", 5)
+}
+
+func TestARepeatedSettleOfALostOrUnknownAttemptChangesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 20}))
+	_, err := b.Acquire(t.Context(), request("recognize_x"))
+	b.seedAll(err, 0)
+	lost := b.acquire(request("recognize_x"))
+	b.expire(lost.Key)
+	b.acquire(request("recognize_x"))
+	unknown := &Permit{Key: lost.Key, AttemptID: "unknown", Path: lost.Path, Source: "main", budgets: lost.budgets}
+	for range 2 {
+		b.settle(lost, failed)
+		b.settle(unknown, failed)
+		require.EqualValues(t, 2, b.num("b:"+lost.budgets, "spent"))
+		require.EqualValues(t, 2, b.num(mainRecognize, "fails"))
+	}
+}
+
 func TestAnAttemptThatWasSettledGetsNoSecondPermit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

@@ -59,7 +59,7 @@ const DefaultPrefix = "reprise:{adm}:"
 // j:<task key>, the record of a task. Fields of several words, "-" for empty:
 //
 //	a  attempt id that is charged and not settled; '' = none
-//	t  attempt id settled last (tombstone)
+//	t  the last four attempt ids settled, newest first (tombstones)
 //	r  generation, counted, possibly billed (the attempt in flight included), streak, same outcome, throttles, spent ms, first failure,
 //	   failures in a row on its source, last outcome, that source
 //	u  of attempt a: source, path, group, units, admitted, epoch, start µs, probe, kept (1: its units were turned from reserved to spent

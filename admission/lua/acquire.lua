@@ -130,7 +130,7 @@ end
 
 function M.acquire(r)
   local j = M.record(r.key)
-  if j.t == r.attempt then return { 5 } end
+  if M.settled(j, r.attempt) then return { 5 } end
   if j.a ~= '' then
     local score = tonumber(redis.call('ZSCORE', P .. 'p', r.key) or '')
     if score and score > now then

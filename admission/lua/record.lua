@@ -1,6 +1,6 @@
 -- Part of exchange, renew and seed: the record of a task, j:<key>. Few fields,
 -- each a line of words, because many small ones cost more than the decision:
---   a  the attempt that is charged and not settled yet   t  the attempt settled last
+--   a  the attempt that is charged and not settled yet   t  the attempts settled last
 --   r  what the attempts did so far   u  what the unsettled attempt holds   l  the attempt before, if it was lost
 local RECORD_MS, TOMBSTONE_MS = 14 * DAY, 600000
 local R = { 'gen', 'counted', 'pb', 'streak', 'same', 'thr', 'spent', 'ff', 'fn', 'last', 'fs' }
@@ -26,6 +26,16 @@ function M.record(key)
   M.words(j, U, got[4])
   M.words(j, L, got[5])
   return j
+end
+
+-- settled: a repeat of a settle may come after the next attempts have ended.
+function M.settled(j, attempt)
+  return j.t ~= '' and string.find(' ' .. j.t .. ' ', ' ' .. attempt .. ' ', 1, true) ~= nil
+end
+
+-- remember keeps the last four, newest first.
+function M.remember(j, attempt)
+  j.t = attempt .. (string.match(' ' .. j.t, '^ %S+ %S+ %S+') or j.t ~= '' and ' ' .. j.t or '')
 end
 
 local function rnum(j, field) return tonumber(j[field]) or 0 end

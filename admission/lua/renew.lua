@@ -30,7 +30,7 @@ for i = 4, #ARGV, 10 do
     redis.call('ZADD', P .. 'p', int(now + ttl), key)
     redis.call('PEXPIRE', P .. 'j:' .. key, int(RECORD_MS))
     reply[#reply + 1] = 0
-  elseif ARGV[i + 5] == '1' and not held and j.t ~= attempt and (j.a == '' or j.a == attempt) then
+  elseif ARGV[i + 5] == '1' and not held and not M.settled(j, attempt) and (j.a == '' or j.a == attempt) then
     again(i, j)
     reply[#reply + 1] = 1
   else

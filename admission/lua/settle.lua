@@ -30,13 +30,13 @@ function M.advance(r, j, counted, pb)
   j.thr = r.outcome == 'throttled' and rnum(j, 'thr') + 1 or 0
   if rnum(j, 'ff') == 0 then j.ff = now end
   j.spent = rnum(j, 'spent') + r.latency + r.backoff
-  j.t = r.attempt
+  M.remember(j, r.attempt)
 end
 
 function M.finish(r, j)
   if r.clear then
     redis.call('DEL', P .. 'j:' .. r.key)
-    redis.call('HSET', P .. 'j:' .. r.key, 't', r.attempt)
+    redis.call('HSET', P .. 'j:' .. r.key, 't', j.t)
     redis.call('PEXPIRE', P .. 'j:' .. r.key, int(TOMBSTONE_MS))
   else
     local lines = 'a t r'
@@ -53,7 +53,8 @@ function M.late(r, j)
   M.move(j.lbk, 0, min(max(0, r.used), rnum(j, 'lunits')) - rnum(j, 'lunits'))
   j.la = ''
   j.counted, j.pb = max(0, rnum(j, 'counted') + r.counted - 1), max(0, rnum(j, 'pb') + r.pb - 1)
-  M.save(r.key, j, 'l r')
+  M.remember(j, r.attempt)
+  M.save(r.key, j, 'l r t')
   M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch, probe = 0 })
   return 3
 end
@@ -63,21 +64,20 @@ end
 function M.orphan(r, j)
   M.move(r.bk, 0, max(0, r.used))
   M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch, probe = 0 })
-  if j.a ~= '' then return 2 end
-  if r.channel == 'none' and r.pb == 0 then -- given back unused: only the tombstone matters
-    j.t = r.attempt
+  if j.a ~= '' or j.t ~= '' or r.channel == 'none' and r.pb == 0 then -- only the tombstone matters: a repeat must charge nothing
+    M.remember(j, r.attempt)
     M.save(r.key, j, 't')
-  elseif j.t == '' then
-    j.src, j.path = r.source, r.path
-    M.advance(r, j, r.counted, r.pb)
-    M.finish(r, j)
+    return 2
   end
+  j.src, j.path = r.source, r.path
+  M.advance(r, j, r.counted, r.pb)
+  M.finish(r, j)
   return 2
 end
 
 function M.settle(r)
   local j = M.record(r.key)
-  if j.t == r.attempt then return 1 end
+  if M.settled(j, r.attempt) then return 1 end
   if j.a ~= r.attempt then
     if j.la == r.attempt then return M.late(r, j) end
     return M.orphan(r, j)
