@@ -181,19 +181,38 @@ func (w *Worker) waitTurn(ctx context.Context, d *delivery, wt waiting) *answer 
 const closedWait = 10 * time.Second
 
 // refused sends a task back to the queue: until its gate opens or, when no
-// source is left, for a moment while its queue closes.
+// source is left for any task of the queue, for a moment while the queue
+// closes. A task may be refused where others are not, because it is bound to a
+// source: such a one waits by itself, and the queue stays open.
 func (w *Worker) refused(ctx context.Context, d *delivery, r *admission.Refusal) *answer {
-	shut := r.NoSource && r.RetryAfter > w.opts.SlotWait
-	if shut && r.Gate == admission.GateHalt && w.sitout.begin(ctx, d.queue) {
-		return w.without(d, tasks.Refused, time.Duration(w.random()*float64(closedWait)), "AudD refuses this worker's token; left for another worker")
+	wait := r.RetryAfter
+	if wait > w.opts.SlotWait {
+		if ans := w.shutOut(ctx, d); ans != nil {
+			return ans
+		}
+		if d.payload.Params.Source == "" {
+			wait = w.opts.SlotWait // a source opened meanwhile, or it cannot be told
+		}
 	}
+	return w.without(d, tasks.Refused, wait, fmt.Sprintf("gate %s of source %s opens in %s", r.Gate, r.Source, r.RetryAfter.Round(time.Second)))
+}
+
+// shutOut closes the queue, or leaves it to other workers, when every source
+// is shut for it; else it answers nothing.
+func (w *Worker) shutOut(ctx context.Context, d *delivery) *answer {
 	units, _ := d.payload.Units(w.opts.LimitCountsChunks)
-	if shut && w.paths.close(ctx, d.queue, units, r) {
-		wait := time.Duration(w.random() * float64(closedWait))
-		return w.without(d, tasks.Refused, wait, fmt.Sprintf("every source is shut, gate %s of source %s opens first, in %s",
-			r.Gate, r.Source, r.RetryAfter.Round(time.Second)))
+	s, shut, err := w.paths.ask(ctx, d.queue, units)
+	if err != nil || !shut || s.wait <= w.opts.SlotWait {
+		return nil
 	}
-	return w.without(d, tasks.Refused, r.RetryAfter, fmt.Sprintf("gate %s of source %s opens in %s", r.Gate, r.Source, r.RetryAfter.Round(time.Second)))
+	wait := time.Duration(w.random() * float64(closedWait))
+	if s.gate == admission.GateHalt && w.sitout.begin(ctx, d.queue) {
+		return w.without(d, tasks.Refused, wait, "AudD refuses this worker's token; left for another worker")
+	}
+	if !w.paths.close(ctx, d.queue, units, s) {
+		return nil
+	}
+	return w.without(d, tasks.Refused, wait, fmt.Sprintf("%s, in %s", s.evidence(), s.wait.Round(time.Second)))
 }
 
 // hopeless ends a task that waiting does not help: no other source is left

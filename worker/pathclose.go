@@ -1,16 +1,18 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
 
 	"reprise/admission"
 	"reprise/tasks"
@@ -39,6 +41,10 @@ const (
 	tenderTerm = 1500 * time.Millisecond
 )
 
+// unitsKey is a hash: queue → units of the task that closed it last, which is
+// what a budget must have left before any worker opens it again. No TTL.
+const unitsKey = "reprise:{tend}:units"
+
 // paths closes and opens queues. Safe for concurrent use.
 type paths struct {
 	w         *Worker
@@ -52,10 +58,9 @@ type paths struct {
 
 // closing is the closing of one queue; whoever holds its mutex does it.
 type closing struct {
-	mu    sync.Mutex
-	at    time.Time // when this worker last closed the queue
-	ok    bool
-	units atomic.Int64 // of the task that was refused: what a budget must have left
+	mu sync.Mutex
+	at time.Time // when this worker last closed the queue
+	ok bool
 }
 
 func newPaths(w *Worker) *paths {
@@ -68,15 +73,14 @@ func newPaths(w *Worker) *paths {
 // refused at the same moment one does it, and the others wait for it: a slot
 // that is given back earlier would take one more task out of the queue. It is
 // false when the queue could not be paused.
-func (p *paths) close(ctx context.Context, queue string, units int64, r *admission.Refusal) bool {
+func (p *paths) close(ctx context.Context, queue string, units int64, s shutter) bool {
 	c := p.closer(queue)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.units.Store(units)
 	if c.ok && time.Since(c.at) < tendEvery {
 		return true
 	}
-	c.ok = p.pause(ctx, queue, r)
+	c.ok = p.pause(ctx, queue, units, s)
 	c.at = time.Now()
 	return c.ok
 }
@@ -92,10 +96,13 @@ func (p *paths) closer(queue string) *closing {
 	return c
 }
 
-func (p *paths) pause(ctx context.Context, queue string, r *admission.Refusal) bool {
+func (p *paths) pause(ctx context.Context, queue string, units int64, s shutter) bool {
+	if err := p.w.queue.HSet(ctx, unitsKey, queue, units).Err(); err != nil {
+		p.w.warn.do("pause", "a queue whose sources are shut could not be paused", err)
+		return false
+	}
 	reason := admission.PauseReason{
-		Name: admission.AutoReason + string(r.Gate), Until: time.Now().Add(r.RetryAfter), By: "worker-" + p.id[:8],
-		Evidence: fmt.Sprintf("every source is shut; %s opens first, by gate %s", r.Source, r.Gate),
+		Name: admission.AutoReason + string(s.gate), Until: time.Now().Add(s.wait), By: "worker-" + p.id[:8], Evidence: s.evidence(),
 	}
 	changed, err := p.agree(ctx, queue, reason)
 	if err != nil {
@@ -103,7 +110,7 @@ func (p *paths) pause(ctx context.Context, queue string, r *admission.Refusal) b
 		return false
 	}
 	if changed {
-		p.w.log.Warn("queue paused: every source is shut", "queue", queue, "gate", string(r.Gate), "until", reason.Until.UTC())
+		p.w.log.Warn("queue paused: every source is shut", "queue", queue, "gate", string(s.gate), "until", reason.Until.UTC())
 	}
 	return true
 }
@@ -227,7 +234,7 @@ func (p *paths) reopen(ctx context.Context, queue string) error {
 	if len(auto) == 0 {
 		return nil
 	}
-	_, _, shut, err := p.ask(ctx, queue)
+	_, shut, err := p.asks(ctx, queue)
 	if err != nil || shut {
 		return err
 	}
@@ -237,18 +244,58 @@ func (p *paths) reopen(ctx context.Context, queue string) error {
 	return p.reconcile(ctx, queue, state)
 }
 
-// ask is what the gates would say to a call for a task of the queue.
-func (p *paths) ask(ctx context.Context, queue string) (gate admission.Gate, wait time.Duration, shut bool, err error) {
+// shutter is what keeps every source of a queue shut.
+type shutter struct {
+	gate   admission.Gate // of the source that opens first
+	source string         // empty when no source serves the queue at all
+	wait   time.Duration  // until it may open
+}
+
+// noSourceWait is how long a queue that no source serves is closed at a time.
+const noSourceWait = time.Hour
+
+// evidence is the reason for people.
+func (s shutter) evidence() string {
+	if s.source == "" {
+		return "no source may serve this queue"
+	}
+	return fmt.Sprintf("every source is shut; %s opens first, by gate %s", s.source, s.gate)
+}
+
+// asks is what the gates would say to a call of the queue for as many units as
+// the task that closed it.
+func (p *paths) asks(ctx context.Context, queue string) (s shutter, shut bool, err error) {
+	units, err := p.w.queue.HGet(ctx, unitsKey, queue).Result()
+	if errors.Is(err, redis.Nil) {
+		return p.ask(ctx, queue, 1)
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("read what closed the queue: %w", err)
+	}
+	n, err := strconv.ParseInt(units, 10, 64)
+	if err != nil {
+		return s, false, fmt.Errorf("read what closed the queue: %w", err)
+	}
+	return p.ask(ctx, queue, n)
+}
+
+// ask is what the gates would say to a call for some task of the queue, one
+// that is bound to no source.
+func (p *paths) ask(ctx context.Context, queue string, units int64) (s shutter, shut bool, err error) {
 	path, group, err := tasks.SplitQueue(queue)
 	if err != nil {
-		return "", 0, false, err
+		return s, false, err
 	}
-	openings, err := p.w.gates.Ask(ctx, path, group, p.closer(queue).units.Load())
+	openings, err := p.w.gates.Ask(ctx, path, group, units)
 	if err != nil {
-		return "", 0, false, err
+		return s, false, err
 	}
-	gate, wait, shut = admission.ShutUntil(openings)
-	return gate, wait, shut, nil
+	if len(openings) == 0 {
+		return shutter{gate: admission.GateNoCandidate, wait: noSourceWait}, true, nil
+	}
+	first := slices.MinFunc(openings, func(a, b admission.Opening) int { return cmp.Compare(a.Wait, b.Wait) })
+	_, _, shut = admission.ShutUntil(openings)
+	return shutter{gate: first.Gate, source: first.Source, wait: first.Wait}, shut, nil
 }
 
 func autoReasons(s admission.PauseState) []admission.PauseReason {
@@ -265,7 +312,7 @@ func autoReasons(s admission.PauseState) []admission.PauseReason {
 // whose gates are still shut when its time runs out: opening it would only
 // move another slotful of tasks to the retry set.
 func (p *paths) review(ctx context.Context, queue string, state admission.PauseState, auto []admission.PauseReason) (admission.PauseState, error) {
-	gate, wait, shut, err := p.ask(ctx, queue)
+	why, shut, err := p.asks(ctx, queue)
 	if err != nil {
 		return state, err
 	}
@@ -274,11 +321,11 @@ func (p *paths) review(ctx context.Context, queue string, state admission.PauseS
 	}
 	now := time.Now()
 	for _, r := range auto {
-		if r.Until.IsZero() || r.Until.Sub(now) > 3*tendEvery || wait <= p.w.opts.SlotWait {
+		if r.Until.IsZero() || r.Until.Sub(now) > 3*tendEvery || why.wait <= p.w.opts.SlotWait {
 			continue
 		}
 		next, _, err := p.pauses.Add(ctx, queue, admission.PauseReason{
-			Name: admission.AutoReason + string(gate), Until: now.Add(wait), By: r.By, Evidence: r.Evidence,
+			Name: admission.AutoReason + string(why.gate), Until: now.Add(why.wait), By: r.By, Evidence: why.evidence(),
 		})
 		if err != nil {
 			return state, err
@@ -320,6 +367,7 @@ func (p *paths) reconcile(ctx context.Context, queue string, state admission.Pau
 		p.w.log.Info("queue was paused elsewhere: taken as a person's pause", "queue", queue)
 	case admission.ActionDrop:
 		p.w.log.Info("queue was opened elsewhere", "queue", queue)
+	case admission.ActionNone, admission.ActionPause, admission.ActionUnpause: // ours
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"reprise/internal/auddsim"
 	"reprise/internal/redistest"
 	"reprise/tasks"
+	"reprise/worker"
 )
 
 // gates is admission as another process (inspect) sees it.
@@ -117,4 +118,49 @@ func TestAPauseFromTheWebUIIsTakenAsAPersons(t *testing.T) {
 		s, err := r.gates().Pauses().State(t.Context(), "recognize")
 		return err == nil && s.Has(admission.ReasonManual)
 	}))
+}
+
+// A task may be bound to a source that is shut while another takes the rest.
+func TestATaskBoundToAShutSourceDoesNotCloseTheQueueForOthers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
+		other := o.Sources[0]
+		other.Name = "other"
+		o.Sources = append(o.Sources, other)
+	})
+	bound, err := tasks.New(tasks.Recognize, r.clip("bound.wav").Input, tasks.Params{Source: "main"}, 0)
+	require.NoError(t, err)
+	r.run()
+	_, err = r.gates().Halt(t.Context(), admission.Halt{Source: "main", Path: tasks.Recognize, Reason: "quota", By: "test", ProbeAfter: time.Hour})
+	require.NoError(t, err)
+	r.enqueue(bound)
+	info := r.state(bound, asynq.TaskStateRetry, 20*time.Second)
+	require.Greater(t, time.Until(info.NextProcessAt), 30*time.Minute, "it waits for its own source")
+	free := r.clip("free.wav")
+	r.enqueue(free)
+	require.Equal(t, tasks.Match, r.standing(free, 20*time.Second).Outcome)
+	require.NotContains(t, r.log.String(), "queue paused")
+}
+
+// Every worker asks with the units of the task that closed the queue: a budget
+// that has less left is shut for it, though not for a smaller one.
+func TestEveryWorkerKnowsHowManyUnitsTheClosedQueueWaitsFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{}, func(o *worker.Options) {
+		o.Admission.TimeZone = fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) // midday
+		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Enterprise: {UnitsPerDay: 10}}
+	})
+	scan := func(name string, units int64) tasks.Payload {
+		p, err := tasks.New(tasks.Enterprise, r.clip(name).Input, tasks.Params{}, units)
+		require.NoError(t, err)
+		return p
+	}
+	first := scan("first.wav", 6)
+	r.enqueue(first)
+	r.run()
+	r.run()
+	r.standing(first, 20*time.Second)
+	r.enqueue(scan("second.wav", 9))
+	require.True(t, eventually(20*time.Second, func() bool { return r.paused("enterprise") }), r.log.String())
+	require.False(t, eventually(4*time.Second, func() bool { return !r.paused("enterprise") }), r.log.String())
 }
