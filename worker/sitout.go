@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"reprise/admission"
@@ -39,7 +40,7 @@ func (s *sitout) begin(ctx context.Context, queue string) (others bool) {
 	}
 	own := false
 	for _, src := range state.Sources {
-		if src.Path == path && src.BadFingerprint != "" && src.BadFingerprint == s.w.fingerprintOf(src.Source) {
+		if src.Path == path && slices.Contains(src.Refused, s.w.fingerprintOf(src.Source)) {
 			own, others = true, others || src.Halt == ""
 		}
 	}
