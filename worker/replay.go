@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +79,10 @@ func (r *replays) tend(ctx context.Context, queue string) error {
 			return nil // the rest follows at the next tick
 		}
 	}
+	waiting, err := r.under(ctx, queue)
+	if err != nil || len(waiting) > 0 {
+		return err // looked at again at the next tick
+	}
 	if done > 0 {
 		r.w.log.Info("replayed tasks archived for an account reason", "queue", queue, "tasks", done)
 	}
@@ -100,24 +105,33 @@ func (r *replays) one(ctx context.Context, row store.TaskRow) error {
 	return r.requeue(ctx, field)
 }
 
-// resume goes on with replays that a crash cut short.
+// resume goes on with replays that a crash cut short, and with those whose
+// task was not archived yet.
 func (r *replays) resume(ctx context.Context, queue string) error {
-	started, err := r.rdb.HKeys(ctx, replayStarted).Result()
+	started, err := r.under(ctx, queue)
 	if err != nil {
-		return fmt.Errorf("look for replays under way: %w", err)
+		return err
 	}
 	for _, field := range started {
-		if strings.HasPrefix(field, queue+"/") {
-			if err := r.requeue(ctx, field); err != nil {
-				return err
-			}
+		if err := r.requeue(ctx, field); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// requeue runs an archived task again; a task that is not archived any more is
-// back already, or a person took care of it.
+// under are the notes of a queue's replays under way.
+func (r *replays) under(ctx context.Context, queue string) ([]string, error) {
+	started, err := r.rdb.HKeys(ctx, replayStarted).Result()
+	if err != nil {
+		return nil, fmt.Errorf("look for replays under way: %w", err)
+	}
+	return slices.DeleteFunc(started, func(field string) bool { return !strings.HasPrefix(field, queue+"/") }), nil
+}
+
+// requeue runs an archived task again. Of a task that is active the ack that
+// archives it may still be to come: its note stays, and it is looked at again.
+// Any other is back already, or a person took care of it.
 func (r *replays) requeue(ctx context.Context, field string) error {
 	queue, key, _ := strings.Cut(field, "/")
 	info, err := r.inspector.GetTaskInfo(queue, key)
@@ -128,6 +142,8 @@ func (r *replays) requeue(ctx context.Context, field string) error {
 		}
 	case err != nil:
 		return fmt.Errorf("look at an archived task: %w", err)
+	case info.State == asynq.TaskStateActive:
+		return nil
 	case info.State == asynq.TaskStateArchived:
 		if err := r.inspector.RunTask(queue, key); err != nil && !errors.Is(err, asynq.ErrTaskNotFound) {
 			return fmt.Errorf("run an archived task again: %w", err)

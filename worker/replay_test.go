@@ -1,0 +1,57 @@
+package worker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/auddsim"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// refusedByAccount stores the verdict of a task that AudD refused for an
+// account reason.
+func (r *rig) refusedByAccount(p tasks.Payload) {
+	r.t.Helper()
+	at := time.Now()
+	require.NoError(r.t, r.store.Settle(r.t.Context(), store.Settlement{
+		Key: p.Key, Path: p.Path, Queue: p.Path.Queue(""), Finished: true, Verdict: tasks.Archive, Outcome: tasks.Authentication,
+		Reason: "authentication: refused", At: at,
+		Call: &store.Call{AttemptID: "refused-" + p.Key, Key: p.Key, Source: "main", Path: p.Path, Outcome: tasks.Authentication, Verdict: tasks.Archive, At: at},
+	}))
+}
+
+// The verdict is stored before asynq hears of it, so a replay may find a task
+// whose ack is still to come.
+func TestATaskThatIsArchivedOnlyAfterItsReplayBeganIsReplayed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: 1}, nil)
+	ctx, p := t.Context(), r.clip("slow-ack.wav")
+	r.enqueue(p)
+	const queue = "asynq:{recognize}:"
+	require.NoError(t, r.rdb.LMove(ctx, queue+"pending", queue+"active", "RIGHT", "LEFT").Err())
+	require.NoError(t, r.rdb.ZAdd(ctx, queue+"lease", redis.Z{Score: float64(time.Now().Add(time.Minute).Unix()), Member: p.Key}).Err())
+	require.NoError(t, r.rdb.HSet(ctx, queue+"t:"+p.Key, "state", "active").Err())
+	r.refusedByAccount(p)
+	require.NoError(t, r.rdb.HSet(ctx, "reprise:{replay}:queues", "recognize", time.Now().Add(time.Second).UnixMilli()).Err())
+	r.run()
+	require.True(t, eventually(10*time.Second, func() bool {
+		s, err := r.store.Standing(ctx, p.Key)
+		return err == nil && !s.Finished
+	}), "re-opened")
+	require.False(t, eventually(3*time.Second, func() bool { return r.rdb.HLen(ctx, "reprise:{replay}:started").Val() == 0 }), "the note stays")
+
+	require.NoError(t, r.rdb.LRem(ctx, queue+"active", 1, p.Key).Err()) // the ack
+	require.NoError(t, r.rdb.ZRem(ctx, queue+"lease", p.Key).Err())
+	require.NoError(t, r.rdb.ZAdd(ctx, queue+"archived", redis.Z{Score: float64(time.Now().Unix()), Member: p.Key}).Err())
+	require.NoError(t, r.rdb.HSet(ctx, queue+"t:"+p.Key, "state", "archived").Err())
+	require.Equal(t, tasks.Match, r.standing(p, 15*time.Second).Outcome)
+	r.state(p, asynq.TaskStateCompleted, 5*time.Second)
+	require.True(t, eventually(5*time.Second, func() bool {
+		return r.rdb.Exists(ctx, "reprise:{replay}:started", "reprise:{replay}:queues").Val() == 0
+	}))
+}
