@@ -203,7 +203,7 @@ func (w *Worker) shutOut(ctx context.Context, d *delivery) *answer {
 	units, _ := d.payload.Units(w.opts.LimitCountsChunks)
 	s, shut, err := w.paths.ask(ctx, d.queue, units)
 	if err != nil || !shut || s.wait <= w.opts.SlotWait {
-		return nil
+		return nil //nolint:nilerr // what cannot be told closes nothing
 	}
 	wait := time.Duration(w.random() * float64(closedWait))
 	if s.gate == admission.GateHalt && w.sitout.begin(ctx, d.queue) {
