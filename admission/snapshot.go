@@ -40,6 +40,7 @@ type SourceState struct {
 	Halt           string    // reason; empty = not halted
 	HaltBy         string
 	HaltSince      time.Time
+	LastHalt       time.Time // when the halt in force, or else the last one, began; zero = never halted
 	ProbeAt        time.Time // when a halt may be probed; zero = only a person resumes
 	ProbeKey       string    // task that probes or probed last
 	BadFingerprint string    // of the token AudD refused last; workers that have one of Refused stay shut
@@ -245,6 +246,7 @@ func (v view) source(source string, path tasks.Path, h hash) SourceState {
 	if s.BreakerOpen {
 		s.BreakerUntil = h.moment("brk_until")
 	}
+	s.LastHalt = h.moment("halt_at")
 	if s.Halt != "" {
 		s.HaltBy, s.HaltSince, s.ProbeAt = h["halt_by"], h.moment("halt_at"), h.moment("halt_probe")
 	}

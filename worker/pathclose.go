@@ -168,11 +168,14 @@ func (p *paths) run(ctx context.Context) {
 		if err != nil {
 			continue
 		}
-		look := p.reopen
+		look, queues := p.reopen, p.queues(ctx)
 		if mine || p.stillMine(ctx) {
 			look = p.tend
+			if err := p.w.replays.halts(ctx, queues); err != nil && ctx.Err() == nil {
+				p.w.warn.do("halts", "the halts of the sources could not be looked at", err)
+			}
 		}
-		for _, queue := range p.queues(ctx) {
+		for _, queue := range queues {
 			if err := look(ctx, queue); err != nil && ctx.Err() == nil {
 				p.w.warn.do("pause", "the pause reasons of a queue could not be looked at", err)
 			}
@@ -230,15 +233,14 @@ func (p *paths) reopen(ctx context.Context, queue string) error {
 	if err != nil {
 		return err
 	}
-	auto := autoReasons(state)
-	if len(auto) == 0 {
+	if len(autoReasons(state)) == 0 {
 		return nil
 	}
 	_, shut, err := p.asks(ctx, queue)
 	if err != nil || shut {
 		return err
 	}
-	if state, err = p.open(ctx, queue, auto); err != nil {
+	if state, err = p.open(ctx, queue); err != nil {
 		return err
 	}
 	return p.reconcile(ctx, queue, state)
@@ -317,7 +319,7 @@ func (p *paths) review(ctx context.Context, queue string, state admission.PauseS
 		return state, err
 	}
 	if !shut {
-		return p.open(ctx, queue, auto)
+		return p.open(ctx, queue)
 	}
 	now := time.Now()
 	for _, r := range auto {
@@ -335,15 +337,8 @@ func (p *paths) review(ctx context.Context, queue string, state admission.PauseS
 	return state, nil
 }
 
-// open takes the automatic reasons away; what a halt archived is replayed.
-func (p *paths) open(ctx context.Context, queue string, auto []admission.PauseReason) (admission.PauseState, error) {
-	for _, r := range auto {
-		if strings.HasSuffix(r.Name, ":"+string(admission.GateHalt)) {
-			if err := p.w.replays.begin(ctx, queue); err != nil {
-				return admission.PauseState{}, err
-			}
-		}
-	}
+// open takes the automatic reasons away.
+func (p *paths) open(ctx context.Context, queue string) (admission.PauseState, error) {
 	state, changed, err := p.pauses.Remove(ctx, queue, admission.AutoReason+"*")
 	if err == nil && changed {
 		p.w.log.Info("queue opens: a source takes calls again", "queue", queue)

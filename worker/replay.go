@@ -47,6 +47,9 @@ func (r *replays) begin(ctx context.Context, queue string) error {
 
 // tend replays one page of a queue.
 func (r *replays) tend(ctx context.Context, queue string) error {
+	if err := r.resume(ctx, queue); err != nil {
+		return err
+	}
 	before, err := r.rdb.HGet(ctx, replayQueues, queue).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil
@@ -57,9 +60,6 @@ func (r *replays) tend(ctx context.Context, queue string) error {
 	ms, err := strconv.ParseInt(before, 10, 64)
 	if err != nil {
 		return fmt.Errorf("read the replay mark of %s: %w", queue, err)
-	}
-	if err := r.resume(ctx, queue); err != nil {
-		return err
 	}
 	done := 0
 	for _, outcome := range accountOutcomes {

@@ -55,3 +55,33 @@ func TestATaskThatIsArchivedOnlyAfterItsReplayBeganIsReplayed(t *testing.T) {
 		return r.rdb.Exists(ctx, "reprise:{replay}:started", "reprise:{replay}:queues").Val() == 0
 	}))
 }
+
+// Nobody closed the queue of the last tasks, and nothing waits that could probe.
+func TestTheLastTasksOfABatchAreReplayedAfterAHalt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{ID: "sub", Path: "recognize", Code: 904}}}, nil)
+	var last []tasks.Payload
+	for _, name := range []string{"a.wav", "b.wav", "c.wav", "d.wav"} {
+		last = append(last, r.clip(name))
+	}
+	for _, p := range last {
+		r.enqueue(p)
+	}
+	r.run()
+	require.True(t, eventually(20*time.Second, func() bool {
+		info, err := r.inspect.GetQueueInfo("recognize")
+		return err == nil && info.Archived > 0 && info.Active+info.Pending == 0
+	}), r.log.String())
+	archived := r.requests(last[0]) + r.requests(last[1]) + r.requests(last[2]) + r.requests(last[3])
+	r.sim.RemoveRules("sub")
+	_, err := r.gates().Resume(t.Context(), "main", tasks.Recognize, "test")
+	require.NoError(t, err)
+	for _, p := range last {
+		require.True(t, eventually(30*time.Second, func() bool {
+			s, err := r.store.Standing(t.Context(), p.Key)
+			return err == nil && s.Outcome == tasks.Match
+		}), "%s\n%s", r.queueState(p), r.log.String())
+	}
+	again := r.requests(last[0]) + r.requests(last[1]) + r.requests(last[2]) + r.requests(last[3])
+	require.EqualValues(t, len(last), again-archived, "one good call each")
+}
