@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,7 +111,11 @@ func (p *paths) pause(ctx context.Context, queue string, units int64, s shutter)
 		return false
 	}
 	if changed {
-		p.w.log.Warn("queue paused: every source is shut", "queue", queue, "gate", string(s.gate), "until", reason.Until.UTC())
+		level, msg := slog.LevelWarn, "queue paused: every source is shut"
+		if s.busy { // the pace that somebody asked for
+			level, msg = slog.LevelInfo, "queue paused: the rate is used up"
+		}
+		p.w.log.Log(ctx, level, msg, "queue", queue, "gate", string(s.gate), "until", reason.Until.UTC())
 	}
 	return true
 }
@@ -251,15 +256,25 @@ type shutter struct {
 	gate   admission.Gate // of the source that opens first
 	source string         // empty when no source serves the queue at all
 	wait   time.Duration  // until it may open
+	busy   bool           // it is not shut, but its rate is taken until then
 }
 
 // noSourceWait is how long a queue that no source serves is closed at a time.
 const noSourceWait = time.Hour
 
+// busyMin is the least wait for a rate that closes a queue or keeps it closed;
+// for permits nobody waits that long. A queue closes when the wait is longer
+// than a slot's and opens at half of it, so that a slow rate, whose wait is
+// about a slot's, does not move it back and forth.
+const busyMin = 5 * time.Second
+
 // evidence is the reason for people.
 func (s shutter) evidence() string {
 	if s.source == "" {
 		return "no source may serve this queue"
+	}
+	if s.busy {
+		return fmt.Sprintf("the rate of every source is used up; %s takes a call first, by gate %s", s.source, s.gate)
 	}
 	return fmt.Sprintf("every source is shut; %s opens first, by gate %s", s.source, s.gate)
 }
@@ -297,7 +312,8 @@ func (p *paths) ask(ctx context.Context, queue string, units int64) (s shutter, 
 	}
 	first := slices.MinFunc(openings, func(a, b admission.Opening) int { return cmp.Compare(a.Wait, b.Wait) })
 	_, _, shut = admission.ShutUntil(openings)
-	return shutter{gate: first.Gate, source: first.Source, wait: first.Wait}, shut, nil
+	s = shutter{gate: first.Gate, source: first.Source, wait: first.Wait, busy: !shut}
+	return s, shut || first.Wait > max(p.w.opts.SlotWait/2, busyMin), nil
 }
 
 func autoReasons(s admission.PauseState) []admission.PauseReason {

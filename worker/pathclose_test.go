@@ -164,3 +164,32 @@ func TestEveryWorkerKnowsHowManyUnitsTheClosedQueueWaitsFor(t *testing.T) {
 	require.True(t, eventually(20*time.Second, func() bool { return r.paused("enterprise") }), r.log.String())
 	require.False(t, eventually(4*time.Second, func() bool { return !r.paused("enterprise") }), r.log.String())
 }
+
+// One call of very many units may take a slow unit rate for half an hour.
+func TestARateThatIsUsedUpForLongClosesTheQueue(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
+		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {UnitsPerMinute: 10}}
+	})
+	first := r.clip("first.wav")
+	r.enqueue(first)
+	r.run()
+	r.standing(first, 20*time.Second)
+	const state = "reprise:{adm}:s:main:recognize"
+	require.NoError(t, r.rdb.HSet(t.Context(), state, "utat", time.Now().Add(30*time.Minute).UnixMicro()).Err())
+	const backlog = 100
+	for i := range backlog {
+		r.enqueue(r.clip(fmt.Sprintf("clip-%03d.wav", i)))
+	}
+	require.True(t, eventually(20*time.Second, func() bool { return r.paused("recognize") }), r.log.String())
+	s, err := r.gates().Pauses().State(t.Context(), "recognize")
+	require.NoError(t, err)
+	require.True(t, s.Has("auto:units"), "%+v", s)
+	require.True(t, eventually(15*time.Second, func() bool {
+		c, err := redistest.CountTasks(t.Context(), r.rdb, "recognize")
+		return err == nil && c.Pending == backlog
+	}), "%s", r.log.String())
+	require.True(t, r.paused("recognize"))
+	require.NoError(t, r.rdb.HSet(t.Context(), state, "utat", 0).Err())
+	require.True(t, eventually(5*time.Second, func() bool { return !r.paused("recognize") }), r.log.String())
+}
