@@ -10,6 +10,7 @@ import (
 	"reprise/idempotency"
 	"reprise/internal/auddsim"
 	"reprise/internal/redistest"
+	"reprise/store"
 	"reprise/tasks"
 	"reprise/worker"
 )
@@ -162,4 +163,33 @@ func TestVerifyByRecognitionLeavesWhatDidNotArriveToAPerson(t *testing.T) {
 	require.Equal(t, idempotency.Uncertain, r.ledgerState(p))
 	s := r.standing(p, time.Second)
 	require.Equal(t, tasks.Hold, s.Verdict)
+}
+
+// Between the ledger's word and the store's a worker may die.
+func TestAHeldUploadTheLedgerKnowsToHaveArrivedIsSettled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{}, verifying)
+	p := r.track("between.wav", 23)
+	ctx, at := t.Context(), time.Now().Add(-time.Hour)
+	_, err := r.ledger.Latch(ctx, idempotency.Attempt{
+		Key: p.Key, AttemptID: "sent", Source: "main", AudioID: 23, SHA256: p.Input.SHA256, Timeout: time.Minute, At: at, Verify: idempotency.VerifyRecognize,
+	})
+	require.NoError(t, err)
+	st, err := r.ledger.Expire(ctx, p.Key, time.Now())
+	require.NoError(t, err)
+	require.Equal(t, idempotency.Uncertain, st.State)
+	require.NoError(t, r.store.Settle(ctx, store.Settlement{
+		Key: p.Key, Path: tasks.Upload, Queue: "upload", Finished: true, Verdict: tasks.Hold, Outcome: tasks.Crash, Reason: "crash: uncertain", At: at,
+		Call: &store.Call{AttemptID: "sent", Key: p.Key, Source: "main", Path: tasks.Upload, Outcome: tasks.Crash, Verdict: tasks.Hold, At: at},
+	}))
+	id := int64(23)
+	st, err = r.ledger.Verified(ctx, idempotency.Verification{Key: p.Key, Generation: st.Generation, Hit: &id, At: time.Now()})
+	require.NoError(t, err)
+	require.Equal(t, idempotency.Settled, st.State)
+	r.run()
+	require.True(t, eventually(20*time.Second, func() bool {
+		s, err := r.store.Standing(ctx, p.Key)
+		return err == nil && s.Verdict == tasks.Done
+	}), r.log.String())
+	require.Zero(t, r.sim.Bill().ByPath["recognize"]+r.sim.Bill().ByPath["upload"])
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -25,6 +26,9 @@ const (
 	verifyTries = 3
 )
 
+// healEvery is how often held uploads are compared with the ledger.
+const healEvery = time.Minute
+
 // verifyBytes is the most of a track that is sent to be recognised: AudD takes
 // 10 MiB and analyses only the first 12 s.
 const verifyBytes = 10<<20 - 64<<10
@@ -36,11 +40,18 @@ func (w *Worker) verifyUploads(ctx context.Context) {
 	}
 	tick := time.NewTicker(verifyEvery)
 	defer tick.Stop()
+	var healed time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if w.now().After(healed.Add(healEvery)) {
+			healed = w.now()
+			if err := w.healHolds(ctx); err != nil {
+				w.warn.do("verify", "held uploads could not be compared with the ledger", err)
+			}
 		}
 		found, err := w.uploads.ledger.List(ctx, idempotency.Filter{
 			States: []idempotency.State{idempotency.Uncertain}, Verify: idempotency.VerifyRecognize,
@@ -74,6 +85,10 @@ func (w *Worker) verify(ctx context.Context, e idempotency.Entry) error {
 	if err != nil {
 		return err
 	}
+	standing, err := w.records.Standing(ctx, e.Key)
+	if err != nil {
+		return err
+	}
 	permit, err := w.gates.Acquire(ctx, admission.Request{
 		Key: "verify_" + e.Key, AttemptID: newAttemptID(), Path: tasks.Recognize, Generation: int64(e.Send.Tries), Units: 1, UnitsBounded: true, Pinned: e.Source,
 	})
@@ -87,64 +102,70 @@ func (w *Worker) verify(ctx context.Context, e idempotency.Entry) error {
 		w.gates.release(permit, admission.Settlement{Outcome: tasks.Interrupted, ClearRecord: true})
 		return err
 	}
-	return w.recognizeUpload(ctx, client, verification{entry: e, payload: payload, permit: permit})
+	return w.recognizeUpload(ctx, client, verification{
+		entry: e, permit: permit, d: &delivery{queue: payload.Path.Queue(""), payload: payload, standing: standing},
+	})
 }
 
 // verification is one recognition of an upload's audio.
 type verification struct {
-	entry   idempotency.Entry
-	payload tasks.Payload
-	permit  *admission.Permit
+	entry  idempotency.Entry
+	permit *admission.Permit // of the recognition
+	d      *delivery         // of the upload, as far as a settlement needs one
 }
 
+// recognizeUpload makes the call. As in a delivery, once it is on its way only
+// its own timeout or the hard stop ends it, and what it cost is kept before the
+// permit is given back.
 func (w *Worker) recognizeUpload(ctx context.Context, client *audd.Client, v verification) error {
-	in := &input{spec: v.payload.Input}
+	in := &input{spec: v.d.payload.Input}
 	defer in.close()
-	audio := audd.Audio{URL: v.payload.Input.URL, Name: in.name()}
-	if v.payload.Input.Kind != tasks.URLInput {
+	audio := audd.Audio{URL: v.d.payload.Input.URL, Name: in.name()}
+	if v.d.payload.Input.Kind != tasks.URLInput {
 		audio.Open = in.openStart
 	}
+	cctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(w.halted, cancel)()
 	start := w.now()
-	got, err := client.Recognize(ctx, audd.RecognizeRequest{Audio: audio, BeforeBody: func(context.Context) error { return v.permit.Valid() }})
-	class := retrypolicy.Classify(retrypolicy.Attempt{Path: tasks.Recognize, Match: got.Song != nil, Err: err, InputKind: v.payload.Input.Kind})
+	got, err := client.Recognize(cctx, audd.RecognizeRequest{Audio: audio, BeforeBody: func(context.Context) error { return v.permit.Valid() }})
+	took := w.now().Sub(start)
+	class := retrypolicy.Classify(retrypolicy.Attempt{Path: tasks.Recognize, Match: got.Song != nil, Err: err, InputKind: v.d.payload.Input.Kind})
 	decision := w.policy.Decide(tasks.Recognize, class, retrypolicy.Record{}, w.random())
 	units := int64(0)
 	if decision.UnitsKept {
 		units = 1
 	}
-	w.gates.release(v.permit, admission.Settlement{
-		Outcome: class.Outcome, Channel: string(decision.Channel), Halt: string(decision.Halt), Probeable: class.Probeable, Shut: decision.Shut,
-		UnitsUsed: units, Latency: w.now().Sub(start), ClearRecord: true,
-	})
 	row := store.Call{
-		AttemptID: v.permit.AttemptID, Key: v.entry.Key, Source: v.entry.Source, Path: tasks.Recognize, Outcome: class.Outcome, Verdict: decision.Verdict,
-		Code: class.Code, HTTPStatus: class.HTTPStatus, RequestID: got.Meta.RequestID, Phase: string(class.Phase), Latency: w.now().Sub(start),
+		AttemptID: v.permit.AttemptID, Key: v.entry.Key, Generation: v.d.standing.Generation, Source: v.entry.Source, Path: tasks.Recognize,
+		Outcome: class.Outcome, Verdict: decision.Verdict,
+		Code: class.Code, HTTPStatus: class.HTTPStatus, RequestID: got.Meta.RequestID, Phase: string(class.Phase), Latency: took,
 		Units: units, UnitBasis: "estimated", PossiblyBilled: decision.PossiblyBilled, Reason: "verify: " + class.Reason, At: start,
 	}
 	w.price(&row)
-	standing, serr := w.records.Standing(ctx, v.entry.Key)
-	if serr != nil {
-		return serr
+	note := store.Settlement{Key: v.entry.Key, Generation: row.Generation, Path: tasks.Upload, Call: &row, At: w.now()}
+	if ans := w.keep(ctx, v.d, entry{Settlement: note}); ans != nil {
+		return ans
 	}
-	row.Generation = standing.Generation
-	note := store.Settlement{Key: v.entry.Key, Generation: standing.Generation, Path: tasks.Upload, Call: &row, At: w.now()}
-	if err := w.outbox.write(ctx, entry{Settlement: note}); err != nil {
-		return err
-	}
+	w.gates.release(v.permit, admission.Settlement{
+		Outcome: class.Outcome, Channel: string(decision.Channel), Halt: string(decision.Halt), Probeable: class.Probeable, Shut: decision.Shut,
+		UnitsUsed: units, Latency: took, ClearRecord: true,
+	})
 	if err != nil {
 		return nil // no answer: the call row tells; the next try comes after the delay
 	}
-	return w.concludeVerify(ctx, v, got, standing.Generation)
+	return w.concludeVerify(ctx, v, got)
 }
 
 // concludeVerify tells the ledger what was found and, when that settles the
-// upload, the store.
-func (w *Worker) concludeVerify(ctx context.Context, v verification, got audd.Recognition, generation int64) error {
+// upload, the store. The answer is paid for: a ledger that is down is asked
+// again until the worker stops.
+func (w *Worker) concludeVerify(ctx context.Context, v verification, got audd.Recognition) error {
 	found := idempotency.Verification{Key: v.entry.Key, Generation: v.entry.Generation, RequestID: got.Meta.RequestID, At: w.now()}
 	if got.Song != nil {
 		found.Hit = got.Song.AudioID
 	}
-	st, err := w.uploads.ledger.Verified(ctx, found)
+	st, err := w.tellVerified(ctx, found)
 	if err != nil {
 		return err
 	}
@@ -152,11 +173,69 @@ func (w *Worker) concludeVerify(ctx context.Context, v verification, got audd.Re
 	if st.State != idempotency.Settled {
 		return nil
 	}
-	return w.records.Settle(ctx, store.Settlement{
-		Key: v.entry.Key, Generation: generation, Path: tasks.Upload, AttemptID: v.entry.Send.AttemptID, Finished: true,
-		Verdict: tasks.Done, Outcome: tasks.Uploaded, Reason: "uploaded: verified by recognition", Result: []byte("null"), At: w.now(),
-	})
+	if ans := w.keep(ctx, v.d, entry{Settlement: w.verifiedSettlement(v.entry.Key, v.d.standing.Generation, st.Send.AttemptID)}); ans != nil {
+		return ans
+	}
+	return nil
 }
+
+func (w *Worker) tellVerified(ctx context.Context, found idempotency.Verification) (idempotency.Standing, error) {
+	tick := time.NewTicker(verifyEvery)
+	defer tick.Stop()
+	for {
+		st, err := w.uploads.ledger.Verified(ctx, found)
+		if err == nil || errors.Is(err, idempotency.ErrInvalid) {
+			return st, err
+		}
+		w.warn.do("verify", "the ledger does not take what a recognition found; trying on", err)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return st, err
+		}
+	}
+}
+
+// verifiedSettlement ends a held upload whose audio was found at AudD.
+func (w *Worker) verifiedSettlement(key string, generation int64, attempt string) store.Settlement {
+	return store.Settlement{
+		Key: key, Generation: generation, Path: tasks.Upload, AttemptID: attempt, Finished: true,
+		Verdict: tasks.Done, Outcome: tasks.Uploaded, Reason: "uploaded: verified by recognition", Result: []byte("null"), At: w.now(),
+	}
+}
+
+// healHolds settles uploads that are still held though the ledger has them as
+// arrived: their worker died, or lost the store, between the two.
+func (w *Worker) healHolds(ctx context.Context) error {
+	page := store.TaskFilter{Path: tasks.Upload, Verdict: tasks.Hold, Limit: healPage}
+	for {
+		rows, err := w.records.Tasks(ctx, page)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			st, err := w.uploads.ledger.Look(ctx, row.Key)
+			if err != nil {
+				return err
+			}
+			if st.State != idempotency.Settled {
+				continue
+			}
+			if err := w.records.Settle(ctx, w.verifiedSettlement(row.Key, row.Generation, st.Send.AttemptID)); err != nil {
+				return err
+			}
+			w.log.Info("a held upload is settled: the ledger knows that it arrived", "task_id", row.Key)
+		}
+		if len(rows) < healPage || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		last := rows[len(rows)-1]
+		page.AfterAt, page.AfterKey = last.UpdatedAt, last.Key
+	}
+}
+
+// healPage is how many held uploads are read at a time.
+const healPage = 500
 
 // openStart opens the part of the audio that AudD listens to.
 func (in *input) openStart() (io.ReadCloser, int64, error) {
