@@ -120,7 +120,8 @@ func TestSettleAfterMidnightCorrectsTheDayItCharged(t *testing.T) {
 	p := b.acquire(r)
 	today, yesterday := p.budgets, "main:recognize:2001-02-03"
 	require.NoError(t, b.rdb.Rename(t.Context(), b.key("b:"+today), b.key("b:"+yesterday)).Err())
-	b.set("j:"+r.Key, "u", strings.ReplaceAll(b.field("j:"+r.Key, "u"), today, yesterday)) // it was admitted on another day
+	record := b.rdb.Get(t.Context(), b.key("j:"+r.Key)).Val()
+	require.NoError(t, b.rdb.Set(t.Context(), b.key("j:"+r.Key), strings.ReplaceAll(record, today, yesterday), 0).Err()) // it was admitted on another day
 	_, err = b.Acquire(t.Context(), request(keyOf(1)))
 	b.seedAll(err, 0)
 	s := done

@@ -88,9 +88,9 @@ func (b *bench) field(hash, field string) string {
 // rec is one word of a task's record.
 func (b *bench) rec(key, word string) string {
 	b.t.Helper()
-	h, err := b.rdb.HGetAll(context.Background(), b.key("j:"+key)).Result()
+	h, _, _, err := b.read(context.Background(), "", "j:"+key)
 	require.NoError(b.t, err)
-	return lineHash(h)[word]
+	return lineHash(h[0])[word]
 }
 
 func (b *bench) num(hash, field string) int64 {

@@ -13,7 +13,7 @@ const DefaultPrefix = "reprise:{adm}:"
 //	grp:<group>             hash  for ever       exchange, renew, limits
 //	tune                    hash  for ever       limits
 //	p                       zset  while permits  exchange, renew
-//	j:<task key>            hash  14 days after  exchange, renew
+//	j:<task key>            text  14 days after  exchange, renew
 //	                              the last write,
 //	                              10 min once the
 //	                              task is finished
@@ -56,7 +56,7 @@ const DefaultPrefix = "reprise:{adm}:"
 //
 // p: member = task key, score = when the permit ends.
 //
-// j:<task key>, the record of a task. Fields of several words, "-" for empty:
+// j:<task key>, the record of a task. Five lines, those of several words with "-" for empty:
 //
 //	a  attempt id that is charged and not settled; '' = none
 //	t  the last four attempt ids settled, newest first (tombstones)

@@ -91,7 +91,7 @@ function M.try(t, source)
 end
 
 -- take charges all gates of the source that was tried last.
-function M.take(t, j, source, had_lost)
+function M.take(t, j, source)
   local r, s = t.r, t.s
   for i = 1, #t.rates do
     local c = t.rates[i]
@@ -105,7 +105,7 @@ function M.take(t, j, source, had_lost)
   if t.probe == 1 then put(s, 'probe', r.key .. ' ' .. r.attempt) end
   j.a, j.src, j.path, j.grp, j.units, j.at, j.epoch = r.attempt, source.name, r.path, r.group, r.units, now, num(s, 'epoch')
   j.bk, j.start, j.probe, j.kept, j.pb = names, t.start, t.probe, 0, rnum(j, 'pb') + 1
-  M.save(r.key, j, had_lost and 'a r u l' or 'a r u')
+  M.save(r.key, j)
 end
 
 -- inherit deals with the attempt of the key that was never settled.
@@ -145,11 +145,10 @@ function M.acquire(r)
   for i = 1, #list do
     local refusal = M.try(t, list[i])
     if not refusal then
-      local had_lost = j.la ~= '' or j.a ~= ''
       if j.told == '1' then j.la, j.lsrc, j.lunits, j.lat, j.lbk, j.told = '', '', 0, 0, '', '' end
       if j.a ~= '' then M.inherit(j, r) end
       if r.gen > rnum(j, 'gen') then M.renumber(j, r.gen) end
-      M.take(t, j, list[i], had_lost)
+      M.take(t, j, list[i])
       return M.granted(j)
     end
     if refusal.gate == 'missing' then missing = t.missing end

@@ -1,8 +1,16 @@
--- peek: several hashes as they are at one moment. It changes nothing.
+-- peek: several hashes, and records as if they were hashes, as they are at one moment. It changes nothing.
 --
 -- KEYS 1 <prefix>g
 -- ARGV 1 prefix · 2 task key or '' · then names of hashes without the prefix
 -- reply: {now ms, expiry of the key's permit or 0, {field, value …} per hash}
 local reply = { now, tonumber(ARGV[2] ~= '' and redis.call('ZSCORE', P .. 'p', ARGV[2]) or 0) or 0 }
-for i = 3, #ARGV do reply[i] = redis.call('HGETALL', P .. ARGV[i]) end
+for i = 3, #ARGV do
+  local key = string.match(ARGV[i], '^j:(.+)$')
+  if key then
+    local a, t, r, u, l = M.lines(key)
+    reply[i] = a and { 'a', a, 't', t, 'r', r, 'u', u, 'l', l } or {}
+  else
+    reply[i] = redis.call('HGETALL', P .. ARGV[i])
+  end
+end
 return reply

@@ -1,12 +1,11 @@
--- Part of exchange, renew and seed: the record of a task, j:<key>. Few fields,
--- each a line of words, because many small ones cost more than the decision:
+-- Part of exchange, renew and seed: the record of a task, j:<key>. Its lines,
+-- in this order, are of words:
 --   a  the attempt that is charged and not settled yet   t  the attempts settled last
 --   r  what the attempts did so far   u  what the unsettled attempt holds   l  the attempt before, if it was lost
 local RECORD_MS, TOMBSTONE_MS = 14 * DAY, 600000
 local R = { 'gen', 'counted', 'pb', 'streak', 'same', 'thr', 'spent', 'ff', 'fn', 'last', 'fs' }
 local U = { 'src', 'path', 'grp', 'units', 'at', 'epoch', 'start', 'probe', 'kept', 'bk' }
 local L = { 'la', 'lsrc', 'lunits', 'lat', 'lbk', 'told' }
-local LINES = { r = R, u = U, l = L }
 
 function M.words(j, names, line)
   local i = 0
@@ -20,11 +19,11 @@ function M.words(j, names, line)
 end
 
 function M.record(key)
-  local got = redis.call('HMGET', P .. 'j:' .. key, 'a', 't', 'r', 'u', 'l')
-  local j = { a = got[1] or '', t = got[2] or '' }
-  M.words(j, R, got[3])
-  M.words(j, U, got[4])
-  M.words(j, L, got[5])
+  local a, t, r, u, l = M.lines(key)
+  local j = { a = a or '', t = t or '' }
+  M.words(j, R, r)
+  M.words(j, U, u)
+  M.words(j, L, l)
   return j
 end
 
@@ -50,15 +49,9 @@ function M.join(j, names)
   return table.concat(out, ' ')
 end
 
--- save writes some of the fields, named by their letters: 'a r u'.
-function M.save(key, j, fields)
-  local args, n = { 'HSET', P .. 'j:' .. key }, 2
-  for f in string.gmatch(fields, '%a') do
-    args[n + 1], args[n + 2] = f, LINES[f] and M.join(j, LINES[f]) or j[f]
-    n = n + 2
-  end
-  redis.call(unpack(args))
-  redis.call('PEXPIRE', P .. 'j:' .. key, int(RECORD_MS))
+function M.save(key, j)
+  local lines = j.a .. '\n' .. j.t .. '\n' .. M.join(j, R) .. '\n' .. M.join(j, U) .. '\n' .. M.join(j, L)
+  redis.call('SET', P .. 'j:' .. key, lines, 'PX', int(RECORD_MS))
 end
 
 function M.count(source, path, group, n)
@@ -93,7 +86,7 @@ function M.sweep()
     M.release(dead[i], j)
     if j.a ~= '' and rnum(j, 'kept') == 0 then
       M.forfeit(j)
-      M.save(dead[i], j, 'u')
+      M.save(dead[i], j)
     end
   end
 end

@@ -19,7 +19,7 @@ local function again(i, j)
   j.a, j.src, j.path, j.grp = ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   redis.call('ZADD', P .. 'p', int(now + ttl), key)
   M.count(j.src, j.path, j.grp, 1)
-  M.save(key, j, 'a r u')
+  M.save(key, j)
 end
 
 for i = 4, #ARGV, 10 do
@@ -44,7 +44,7 @@ local function recount()
   local all = redis.call('ZRANGE', P .. 'p', 0, -1)
   for i = 1, #all do
     local j = {}
-    M.words(j, U, redis.call('HGET', P .. 'j:' .. all[i], 'u'))
+    M.words(j, U, select(4, M.lines(all[i])))
     if j.src ~= '' then
       local scope = j.src .. ':' .. j.path
       seen['s:' .. scope] = (seen['s:' .. scope] or 0) + 1

@@ -11,7 +11,7 @@ for i = 2, #ARGV, 4 do
     local held = redis.call('ZRANGEBYSCORE', P .. 'p', '(' .. int(now), '+inf')
     for k = 1, #held do -- admitted and not settled: no call row has them
       local j = {}
-      M.words(j, U, redis.call('HGET', P .. 'j:' .. held[k], 'u'))
+      M.words(j, U, select(4, M.lines(held[k])))
       if j.kept ~= '1' and string.find(',' .. j.bk .. ',', ',' .. ARGV[i] .. ',', 1, true) then
         reserved = reserved + rnum(j, 'units')
       end

@@ -35,15 +35,12 @@ end
 
 function M.finish(r, j)
   if r.clear then
-    redis.call('DEL', P .. 'j:' .. r.key)
-    redis.call('HSET', P .. 'j:' .. r.key, 't', j.t)
-    redis.call('PEXPIRE', P .. 'j:' .. r.key, int(TOMBSTONE_MS))
+    redis.call('SET', P .. 'j:' .. r.key, '\n' .. j.t .. '\n\n\n', 'PX', int(TOMBSTONE_MS))
   else
-    local lines = 'a t r'
     if j.la ~= '' and r.channel ~= 'none' then -- given back unused, its worker may never have said what was lost
-      j.told, lines = 1, 'a t r l'
+      j.told = 1
     end
-    M.save(r.key, j, lines)
+    M.save(r.key, j)
   end
 end
 
@@ -54,7 +51,7 @@ function M.late(r, j)
   j.la = ''
   j.counted, j.pb = max(0, rnum(j, 'counted') + r.counted - 1), max(0, rnum(j, 'pb') + r.pb - 1)
   M.remember(j, r.attempt)
-  M.save(r.key, j, 'l r t')
+  M.save(r.key, j)
   M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch, probe = 0 })
   return 3
 end
@@ -66,7 +63,7 @@ function M.orphan(r, j)
   M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch, probe = 0 })
   if j.a ~= '' or j.t ~= '' or r.channel == 'none' and r.pb == 0 then -- only the tombstone matters: a repeat must charge nothing
     M.remember(j, r.attempt)
-    M.save(r.key, j, 't')
+    M.save(r.key, j)
     return 2
   end
   j.src, j.path = r.source, r.path

@@ -14,7 +14,7 @@ function M.probing(s)
   local key, attempt = string.match(M.str(s, 'probe'), '^(%S+) (%S+)$')
   if not key then return false end
   local score = tonumber(redis.call('ZSCORE', P .. 'p', key) or '')
-  return score ~= nil and score > now and redis.call('HGET', P .. 'j:' .. key, 'a') == attempt
+  return score ~= nil and score > now and M.lines(key) == attempt
 end
 
 -- halfopen lets exactly one call through as the probe.
