@@ -91,22 +91,36 @@ func (h *queueHook) isStopping() bool {
 // once stopping.
 func (h *queueHook) detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, bounded := ctx.Deadline()
-	free := context.WithoutCancel(ctx)
 	if h.isStopping() {
 		// Commands begun while stopping have 5 s of their own.
 		if soon := time.Now().Add(stopBound); !bounded || soon.Before(deadline) {
 			deadline = soon
 		}
+		return context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	}
+	free := detached{h.expired, context.WithoutCancel(ctx)}
+	if bounded {
 		return context.WithDeadline(free, deadline)
 	}
-	var cancel context.CancelFunc
-	if bounded {
-		free, cancel = context.WithDeadline(free, deadline)
-	} else {
-		free, cancel = context.WithCancel(free)
+	return free, func() {}
+}
+
+// detached ends with the hook, and has the values of the command's own context.
+// Every command has one: deriving a context that ends with both costs a
+// goroutine or a lock and twice the memory.
+type detached struct {
+	context.Context                 //nolint:containedctx // it is a context
+	values          context.Context //nolint:containedctx // it is a context
+}
+
+// Value asks the command's context first. What that does not know may be the
+// question of package context for the one that ends: children of detached are
+// then kept by it, without a goroutine each.
+func (d detached) Value(key any) any {
+	if v := d.values.Value(key); v != nil {
+		return v
 	}
-	unhook := context.AfterFunc(h.expired, cancel)
-	return free, func() { unhook(); cancel() }
+	return d.Context.Value(key)
 }
 
 func (h *queueHook) DialHook(next redis.DialHook) redis.DialHook { return next }
