@@ -47,8 +47,12 @@ func Decode(typ string, payload []byte) (Payload, error) {
 // bytes after a round trip say all that decodeStrictly looks for: no unknown
 // or repeated field, no name in another case, nothing after the end.
 func decodeOwn(payload []byte) (Payload, bool) {
-	var p Payload
-	if json.Unmarshal(payload, &p) != nil || p.Version != PayloadVersion {
+	p, ok := scanned(payload)
+	if !ok {
+		p = Payload{}
+		ok = json.Unmarshal(payload, &p) == nil
+	}
+	if !ok || p.Version != PayloadVersion {
 		return Payload{}, false
 	}
 	again, err := json.Marshal(p)

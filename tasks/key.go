@@ -3,7 +3,6 @@ package tasks
 import (
 	"crypto/sha256"
 	"encoding/base32"
-	"fmt"
 	"sort"
 	"strconv"
 	"strings"
@@ -41,6 +40,9 @@ var keyFields = map[Path][]field{
 	},
 }
 
+// keyText writes a key's hash: base32 in lower case, without padding.
+var keyText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
 // keyDomain begins what is hashed, so that no other hash of this module can
 // ever equal a key. Its number rises if the derivation itself changes.
 const keyDomain = "reprise task key 1\n"
@@ -56,9 +58,13 @@ const keyDomain = "reprise task key 1\n"
 // values look the same. A parameter at its default is left out: saying what
 // goes without saying does not make it other work.
 func Key(path Path, in Input, params Params) string {
-	h := sha256.New()
-	line := func(name, value string) { fmt.Fprintf(h, "%s=%d:%s\n", name, len(value), value) }
-	fmt.Fprint(h, keyDomain)
+	hashed := make([]byte, 0, 256)
+	line := func(name, value string) {
+		hashed = append(append(hashed, name...), '=')
+		hashed = append(strconv.AppendInt(hashed, int64(len(value)), 10), ':')
+		hashed = append(append(hashed, value...), '\n')
+	}
+	hashed = append(hashed, keyDomain...)
 	line("path", string(path))
 	switch {
 	case in.Kind == URLInput:
@@ -74,14 +80,17 @@ func Key(path Path, in Input, params Params) string {
 			line(f.name, v)
 		}
 	}
-	sum := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil))
-	return string(path) + "_" + strings.ToLower(sum)
+	sum := sha256.Sum256(hashed)
+	return string(path) + "_" + keyText.EncodeToString(sum[:])
 }
 
 // plain is how names and hashes are compared: trimmed and in lower case.
 func plain(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
 func sortedSet(values []string) []string {
+	if len(values) == 0 {
+		return nil
+	}
 	seen := map[string]bool{}
 	var out []string
 	for _, v := range values {
