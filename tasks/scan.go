@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // scanned reads a payload in the very form Task writes, several times faster
@@ -89,7 +90,7 @@ func (s *scan) text() string {
 // number takes what a number may consist of.
 func (s *scan) number() string {
 	n := 0
-	for n < len(s.rest) && bytes.IndexByte([]byte("0123456789+-.eE"), s.rest[n]) >= 0 {
+	for n < len(s.rest) && strings.IndexByte("0123456789+-.eE", s.rest[n]) >= 0 {
 		n++
 	}
 	digits := string(s.rest[:n])

