@@ -183,9 +183,6 @@ func (w *Worker) Close() error {
 	return errors.Join(errs...)
 }
 
-// Gates is the worker's admission, for commands in the same process.
-func (w *Worker) Gates() *admission.Gates { return w.gates.Gates }
-
 // Ready is closed when Run has passed its checks and takes tasks.
 func (w *Worker) Ready() <-chan struct{} { return w.ready }
 
