@@ -22,7 +22,7 @@ func (g *Gates) Peek(ctx context.Context, key string) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	j := lineHash(hashes[0])
+	j := hashes[0]
 	s := Snapshot{
 		Key: key, Path: path, Group: j["grp"], Record: recordOf(j), AttemptID: j["a"], Source: j["src"],
 		InFlight: expiry.After(now) && j["a"] != "",
@@ -40,26 +40,6 @@ func (g *Gates) Peek(ctx context.Context, key string) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	return s, nil
-}
-
-// recordLines are the words of a record's lines, as lua/record.lua writes them.
-var recordLines = map[string][]string{
-	"r": {"gen", "counted", "pb", "streak", "same", "thr", "spent", "ff", "fn", "last", "fs"},
-	"u": {"src", "path", "grp", "units", "at", "epoch", "start", "probe", "kept", "bk"},
-	"l": {"la", "lsrc", "lunits", "lat", "lbk", "told"},
-}
-
-// lineHash takes the lines of a record apart.
-func lineHash(j hash) hash {
-	out := hash{"a": j["a"], "t": j["t"]}
-	for line, names := range recordLines {
-		for i, word := range strings.Fields(j[line]) {
-			if i < len(names) && word != "-" {
-				out[names[i]] = word
-			}
-		}
-	}
-	return out
 }
 
 // recordOf reads a record as Redis holds it.

@@ -63,6 +63,9 @@ func (r *reader) permit(q Request) (p *Permit, start time.Duration) {
 	start = time.Duration(r.int()) * time.Microsecond
 	p.Probe = r.bool()
 	p.budgets = r.text()
+	if len(r.list) == 0 { // a task without a history
+		return p, start
+	}
 	p.Record = Record{
 		Generation: r.int(), Counted: int(r.int()), PossiblyBilled: int(r.int()), Streak: int(r.int()), SameOutcome: int(r.int()),
 		Throttles: int(r.int()), LastOutcome: tasks.Outcome(r.text()), Spent: r.millis(), FirstFailure: r.moment(),

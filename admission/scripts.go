@@ -19,8 +19,8 @@ var (
 	renewScript  = script("prelude", "budget", "record", "renew")
 	limitsScript = script("prelude", "limits")
 	seedScript   = script("prelude", "budget", "record", "seed")
-	gateScript   = script("prelude", "shutter", "gate")
-	peekScript   = script("prelude", "peek")
+	gateScript   = script("prelude", "record", "shutter", "gate")
+	peekScript   = script("prelude", "record", "peek")
 	pauseScript  = script("prelude", "pause")
 )
 

@@ -10,12 +10,12 @@ function M.permits_of(s)
   return min(cap, max(1, floor(num(s, 'lim') / 1000)))
 end
 
--- rate_of: requests per minute, burst, and the cost of one call.
+-- rate_of: requests per minute and burst.
 function M.rate_of(s)
-  local per_minute, burst = num(s, 'lr'), max(1, num(s, 'lrb'))
+  local per_minute = num(s, 'lr')
   local learned = num(s, 'rl') / 1000
-  if learned > 0 and num(s, 'am') > 0 and (per_minute <= 0 or learned < per_minute) then return learned, 1, 1 end
-  return per_minute, burst, 1
+  if learned > 0 and num(s, 'am') > 0 and (per_minute <= 0 or learned < per_minute) then return learned, 1 end
+  return per_minute, num(s, 'lrb')
 end
 
 -- measure keeps the rate of successes (rq, per minute ×1000) over about a second.

@@ -15,7 +15,7 @@ for i = 1, #list do
   if refusal and refusal.gate ~= 'missing' and not refusal.never then
     reply[i] = { list[i].name, refusal.gate, max(1, ceil(refusal.wait)), refusal.shut and 1 or 0, 0 }
   else
-    reply[i] = { list[i].name, '', 0, 0, t.probe }
+    reply[i] = { list[i].name, '', 0, 0, t.probe or 0 }
   end
 end
 return { 1, reply }

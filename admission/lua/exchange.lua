@@ -12,19 +12,27 @@
 -- reply: first the revision of the limits, then per settle
 --          0 settled · 1 was settled before · 2 unknown attempt, charged · 3 was given up as lost, corrected
 --        and per acquire
---          {1, source, epoch, admitted ms, start in µs, probe, budgets, generation, counted, possibly billed, streak, same outcome, throttles,
---              last outcome, spent ms, first failure ms, lost attempt, its source, its units, its admission ms}
+--          {1, source, epoch, admitted ms, start in µs, probe, budgets} and for a task with a history: {…, generation, counted,
+--              possibly billed, streak, same outcome, throttles, last outcome, spent ms, first failure ms, lost attempt, its source,
+--              its units, its admission ms}
 --          {0, gate, source, retry ms, no source, never, reason of a halt} · {2, until ms, now ms} · {3, now ms, missing budget …} · {4} limits not loaded · {5} attempt was settled before
+local settles, acquires, keys = {}, {}, {}
+for i = 1, narg() do
+  settles[i] = { key = arg(), attempt = arg(), source = arg(), path = arg(), group = arg(), gen = narg(), epoch = narg(),
+    at = narg(), bk = arg(), outcome = arg(), channel = arg(), halt = arg(), probeable = arg() == '1', shut = narg(), counted = narg(),
+    pb = narg(), used = narg(), latency = narg(), backoff = narg(), clear = arg() == '1' }
+  keys[#keys + 1] = settles[i].key
+end
+for i = 1, narg() do
+  acquires[i] = { key = arg(), attempt = arg(), path = arg(), group = arg(), gen = narg(), units = narg(),
+    bounded = arg() == '1', exclude = arg(), pinned = arg(), r1 = narg(), r2 = narg() }
+  keys[#keys + 1] = acquires[i].key
+end
+M.load(keys)
 M.sweep()
 local reply = { num(g, 'rev') }
-for _ = 1, narg() do
-  reply[#reply + 1] = M.settle({ key = arg(), attempt = arg(), source = arg(), path = arg(), group = arg(), gen = narg(), epoch = narg(),
-    at = narg(), bk = arg(), outcome = arg(), channel = arg(), halt = arg(), probeable = arg() == '1', shut = narg(), counted = narg(),
-    pb = narg(), used = narg(), latency = narg(), backoff = narg(), clear = arg() == '1' })
-end
-for _ = 1, narg() do
-  reply[#reply + 1] = M.acquire({ key = arg(), attempt = arg(), path = arg(), group = arg(), gen = narg(), units = narg(),
-    bounded = arg() == '1', exclude = arg(), pinned = arg(), r1 = narg(), r2 = narg() })
-end
+for i = 1, #settles do reply[#reply + 1] = M.settle(settles[i]) end
+for i = 1, #acquires do reply[#reply + 1] = M.acquire(acquires[i]) end
+M.store()
 M.flush()
 return reply

@@ -7,8 +7,12 @@ local reply = { now, tonumber(ARGV[2] ~= '' and redis.call('ZSCORE', P .. 'p', A
 for i = 3, #ARGV do
   local key = string.match(ARGV[i], '^j:(.+)$')
   if key then
-    local a, t, r, u, l = M.lines(key)
-    reply[i] = a and { 'a', a, 't', t, 'r', r, 'u', u, 'l', l } or {}
+    local fields = {}
+    for field, value in pairs(M.record(key)) do
+      fields[#fields + 1] = field
+      fields[#fields + 1] = type(value) == 'number' and int(value) or value
+    end
+    reply[i] = fields
   else
     reply[i] = redis.call('HGETALL', P .. ARGV[i])
   end

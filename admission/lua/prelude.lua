@@ -10,13 +10,9 @@ local now = math.floor(now_us / 1000)
 local floor, max, min, ceil = math.floor, math.max, math.min, math.ceil
 local HOUR, DAY = 3600000, 86400000
 
--- Lua prints 14 digits of a number; microseconds have 16.
+-- Lua prints 14 digits of a number; microseconds have 16. Redis prints all of
+-- them, so a command takes a whole number as it is.
 local function int(x) return string.format('%.0f', x) end
-
-function M.text(value)
-  if type(value) == 'number' then return int(value) end
-  return value
-end
 
 -- A state hash is read once per script and its changed fields are written once
 -- at the end, however many decisions touched it.
@@ -57,18 +53,14 @@ function M.flush()
     if st.dirty then
       local args, n = { 'HSET', P .. name }, 2
       for field in pairs(st.d) do
-        args[n + 1], args[n + 2] = field, M.text(st.v[field])
+        local value = st.v[field]
+        if type(value) == 'number' then value = floor(value + 0.5) end
+        args[n + 1], args[n + 2] = field, value
         n = n + 2
       end
       redis.call(unpack(args))
     end
   end
-end
-
--- lines reads the record of a task: one string of five lines, because a hash
--- of them costs twice as much to write.
-function M.lines(key)
-  return string.match(redis.call('GET', P .. 'j:' .. key) or '', '^(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
 end
 
 -- each calls fn for every item of a comma-separated list.

@@ -3,32 +3,31 @@
 
 local WAIT_US = 15000000 -- waiters are spread over at most this much time
 
--- arrival reads a tat. One farther away than the gate can have put it comes
--- from a clock that stepped back or from a slower rate that was changed; only
--- units, of which one call may take very many, may be a day ahead.
-function M.arrival(st, field, per_minute, burst)
-  local tat = num(st, field)
-  local most = field == 'utat' and DAY * 1000 or (burst + 2) * 60000000 / per_minute + 2000000
+-- arrival reads the tat of a rate gate. One farther away than the gate can have
+-- put it comes from a clock that stepped back or from a slower rate that was
+-- changed; only units, of which one call may take very many, may be a day ahead.
+function M.arrival(gate)
+  local tat = num(gate.st, gate.field)
+  local most = gate.units and DAY * 1000 or (gate.burst + 2) * gate.interval + 2000000
   if tat > now_us + most then return now_us end
   return tat
 end
 
 -- gcra: the moment n cells may start (µs, ≥ now). It may lie up to `lookahead`
 -- in the future: the caller waits for it, so that late callers cost no rate.
-function M.gcra(st, field, per_minute, burst, n)
-  local interval = 60000000 / per_minute
-  return max(now_us, max(M.arrival(st, field, per_minute, burst), now_us) + (min(n, burst) - burst) * interval), interval
+function M.gcra(gate, n)
+  return max(now_us, max(M.arrival(gate), now_us) + (min(n, gate.burst) - gate.burst) * gate.interval)
 end
 
 -- charge takes n cells for a start at `start`. <field>_idle remembers when the
 -- gate last stood idle: what was taken before that cannot be given back.
-function M.charge(st, field, per_minute, burst, n, start)
-  local tat = M.arrival(st, field, per_minute, burst)
+function M.charge(gate, n, start)
+  local tat = M.arrival(gate)
   if tat < start then
     tat = start
-    put(st, field .. '_idle', start)
+    put(gate.st, gate.idle, start)
   end
-  put(st, field, tat + ceil(n * 60000000 / per_minute))
+  put(gate.st, gate.field, tat + ceil(n * gate.interval))
 end
 
 -- credit gives n cells back that were taken at `taken` (µs).
@@ -39,7 +38,8 @@ end
 
 -- place: when a refused caller should come back, ms. Waiters get places one
 -- interval apart from the first opening on, so that they do not come in herds.
-function M.place(st, field, opening, interval, r)
+function M.place(gate, opening, interval, r)
+  local st, field = gate.st, gate.field .. '_wait'
   local last = num(st, field)
   local spot = max(opening, now_us + 1000)
   if last >= spot and last < spot + WAIT_US then

@@ -1,92 +1,135 @@
--- Part of exchange, renew and seed: the record of a task, j:<key>. Its lines,
--- in this order, are of words:
---   a  the attempt that is charged and not settled yet   t  the attempts settled last
---   r  what the attempts did so far   u  what the unsettled attempt holds   l  the attempt before, if it was lost
+-- Part of exchange, renew, seed and peek: permits (p) and the records of tasks,
+-- j:<key>. Those a script is about are read at once; what it changed is written
+-- once, at its end. A record is a table without what is 0 or ''; keys.go has
+-- its fields.
 local RECORD_MS, TOMBSTONE_MS = 14 * DAY, 600000
-local R = { 'gen', 'counted', 'pb', 'streak', 'same', 'thr', 'spent', 'ff', 'fn', 'last', 'fs' }
-local U = { 'src', 'path', 'grp', 'units', 'at', 'epoch', 'start', 'probe', 'kept', 'bk' }
-local L = { 'la', 'lsrc', 'lunits', 'lat', 'lbk', 'told' }
+local records, ends = {}, {}     -- by task key: the record; when its permit ends, false without one
+local unsaved, untold = {}, {}   -- by task key: ms the record has to live; true if its permit changed
 
-function M.words(j, names, line)
-  local i = 0
-  if line then
-    for word in string.gmatch(line, '%S+') do
-      i = i + 1
-      j[names[i]] = word ~= '-' and word or ''
+local function rnum(j, field) return j[field] or 0 end
+local function rstr(j, field) return j[field] or '' end
+
+-- load reads what is not known yet of the given tasks.
+function M.load(keys)
+  for first = 1, #keys, 1000 do -- unpack takes a few thousand
+    local wanted, names = {}, {}
+    for i = first, min(#keys, first + 999) do
+      if not records[keys[i]] then
+        wanted[#wanted + 1] = keys[i]
+        names[#names + 1] = P .. 'j:' .. keys[i]
+      end
+    end
+    if #wanted > 0 then
+      local packed = redis.call('MGET', unpack(names))
+      local scores = redis.call('ZMSCORE', P .. 'p', unpack(wanted))
+      for i = 1, #wanted do
+        local ok, j = pcall(cmsgpack.unpack, packed[i] or '')
+        records[wanted[i]] = ok and type(j) == 'table' and j or {}
+        ends[wanted[i]] = tonumber(scores[i] or '') or false
+      end
     end
   end
-  for k = i + 1, #names do j[names[k]] = '' end
 end
 
 function M.record(key)
-  local a, t, r, u, l = M.lines(key)
-  local j = { a = a or '', t = t or '' }
-  M.words(j, R, r)
-  M.words(j, U, u)
-  M.words(j, L, l)
-  return j
+  if not records[key] then M.load({ key }) end
+  return records[key]
+end
+
+function M.save(key) unsaved[key] = RECORD_MS end
+
+-- bury keeps of a finished task only which attempts were settled.
+function M.bury(key)
+  records[key] = { t = records[key].t }
+  unsaved[key] = TOMBSTONE_MS
+end
+
+-- permit_end: when the permit of a key ends, ms; false without one.
+function M.permit_end(key)
+  M.record(key)
+  return ends[key]
+end
+
+function M.hold(key, untill)
+  ends[key], untold[key] = untill, true
+end
+
+-- store writes permits and records.
+function M.store()
+  local held, gone = {}, {}
+  for key in pairs(untold) do
+    if ends[key] then
+      held[#held + 1], held[#held + 2] = ends[key], key
+    else
+      gone[#gone + 1] = key
+    end
+  end
+  for first = 1, #held, 2000 do redis.call('ZADD', P .. 'p', unpack(held, first, min(#held, first + 1999))) end
+  for first = 1, #gone, 2000 do redis.call('ZREM', P .. 'p', unpack(gone, first, min(#gone, first + 1999))) end
+  for key, ms in pairs(unsaved) do redis.call('SET', P .. 'j:' .. key, cmsgpack.pack(records[key]), 'PX', ms) end
+  untold, unsaved = {}, {}
 end
 
 -- settled: a repeat of a settle may come after the next attempts have ended.
 function M.settled(j, attempt)
-  return j.t ~= '' and string.find(' ' .. j.t .. ' ', ' ' .. attempt .. ' ', 1, true) ~= nil
+  return j.t ~= nil and string.find(' ' .. j.t .. ' ', ' ' .. attempt .. ' ', 1, true) ~= nil
 end
 
 -- remember keeps the last four, newest first.
 function M.remember(j, attempt)
-  j.t = attempt .. (string.match(' ' .. j.t, '^ %S+ %S+ %S+') or j.t ~= '' and ' ' .. j.t or '')
-end
-
-local function rnum(j, field) return tonumber(j[field]) or 0 end
-
-function M.join(j, names)
-  local out = {}
-  for i = 1, #names do
-    local value = j[names[i]]
-    if type(value) == 'number' and value >= 1e14 then value = int(value) end -- concat keeps 14 digits
-    out[i] = value ~= '' and value or '-'
+  if not j.t then
+    j.t = attempt
+  else
+    j.t = attempt .. (string.match(' ' .. j.t, '^ %S+ %S+ %S+') or ' ' .. j.t)
   end
-  return table.concat(out, ' ')
 end
 
-function M.save(key, j)
-  local lines = j.a .. '\n' .. j.t .. '\n' .. M.join(j, R) .. '\n' .. M.join(j, U) .. '\n' .. M.join(j, L)
-  redis.call('SET', P .. 'j:' .. key, lines, 'PX', int(RECORD_MS))
+-- scope: the states that count the calls of a path and a group at one source.
+local scopes = {}
+function M.scope(source, path, group)
+  local id = source .. ':' .. path .. ':' .. group
+  local c = scopes[id]
+  if not c then
+    local name = source .. ':' .. path
+    c = { name = name, s = M.state('s:' .. name), group = group, inside = 'in:' .. name }
+    if group ~= '' then c.q = M.state('grp:' .. group) end
+    scopes[id] = c
+  end
+  return c
 end
 
-function M.count(source, path, group, n)
-  local s, all = M.state('s:' .. source .. ':' .. path), M.state('g')
-  put(s, 'inflight', max(0, num(s, 'inflight') + n))
+function M.count(c, n)
+  local all = M.state('g')
+  put(c.s, 'inflight', max(0, num(c.s, 'inflight') + n))
   put(all, 'inflight', max(0, num(all, 'inflight') + n))
-  if group ~= '' then
-    local q, field = M.state('grp:' .. group), 'in:' .. source .. ':' .. path
-    put(q, field, max(0, num(q, field) + n))
-  end
+  if c.q then put(c.q, c.inside, max(0, num(c.q, c.inside) + n)) end
 end
 
 -- release gives a permit back; true if it was held.
 function M.release(key, j)
-  if redis.call('ZREM', P .. 'p', key) == 0 then return false end
-  if j.src ~= '' then M.count(j.src, j.path, j.grp, -1) end
+  if not M.permit_end(key) then return false end
+  ends[key], untold[key] = false, true
+  if j.src then M.count(M.scope(j.src, j.path, rstr(j, 'grp')), -1) end
   return true
 end
 
 -- forfeit turns what an attempt reserved into spent: it may have been billed.
 function M.forfeit(j)
-  if rnum(j, 'kept') == 1 then return end
-  M.move(j.bk, -rnum(j, 'units'), rnum(j, 'units'))
+  if j.kept then return end
+  M.move(rstr(j, 'bk'), -rnum(j, 'units'), rnum(j, 'units'))
   j.kept = 1
 end
 
 -- sweep releases permits whose time is over.
 function M.sweep()
-  local dead = redis.call('ZRANGEBYSCORE', P .. 'p', '-inf', int(now), 'LIMIT', 0, 200)
+  local dead = redis.call('ZRANGEBYSCORE', P .. 'p', '-inf', now, 'LIMIT', 0, 200)
+  M.load(dead)
   for i = 1, #dead do
-    local j = M.record(dead[i])
-    M.release(dead[i], j)
-    if j.a ~= '' and rnum(j, 'kept') == 0 then
+    local key, j = dead[i], records[dead[i]]
+    M.release(key, j)
+    if j.a and not j.kept then
       M.forfeit(j)
-      M.save(dead[i], j)
+      M.save(key)
     end
   end
 end

@@ -11,26 +11,27 @@ local reply = {}
 
 local function again(i, j)
   local key = ARGV[i]
-  if j.a == '' then -- the record is gone too: a budget that is there was seeded without it, one that is not will be seeded with it
-    j.kept, j.units, j.at, j.epoch, j.bk = 0, tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8]), ARGV[i + 9]
+  if not j.a then -- the record is gone too: a budget that is there was seeded without it, one that is not will be seeded with it
+    j.kept, j.units, j.at, j.epoch, j.bk = nil, tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8]), ARGV[i + 9]
     M.move(j.bk, j.units, 0)
     j.pb = max(1, rnum(j, 'pb'))
   end
   j.a, j.src, j.path, j.grp = ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
-  redis.call('ZADD', P .. 'p', int(now + ttl), key)
-  M.count(j.src, j.path, j.grp, 1)
-  M.save(key, j)
+  M.hold(key, now + ttl)
+  M.count(M.scope(j.src, j.path, j.grp), 1)
+  M.save(key)
 end
 
+local keys = {}
+for i = 4, #ARGV, 10 do keys[#keys + 1] = ARGV[i] end
+M.load(keys)
 for i = 4, #ARGV, 10 do
   local key, attempt = ARGV[i], ARGV[i + 1]
-  local j = M.record(key)
-  local held = redis.call('ZSCORE', P .. 'p', key)
+  local j, held = M.record(key), M.permit_end(key)
   if held and j.a == attempt then
-    redis.call('ZADD', P .. 'p', int(now + ttl), key)
-    redis.call('PEXPIRE', P .. 'j:' .. key, int(RECORD_MS))
+    M.hold(key, now + ttl)
     reply[#reply + 1] = 0
-  elseif ARGV[i + 5] == '1' and not held and not M.settled(j, attempt) and (j.a == '' or j.a == attempt) then
+  elseif ARGV[i + 5] == '1' and not held and not M.settled(j, attempt) and (not j.a or j.a == attempt) then
     again(i, j)
     reply[#reply + 1] = 1
   else
@@ -42,13 +43,13 @@ end
 local function recount()
   local seen = {}
   local all = redis.call('ZRANGE', P .. 'p', 0, -1)
+  M.load(all)
   for i = 1, #all do
-    local j = {}
-    M.words(j, U, select(4, M.lines(all[i])))
-    if j.src ~= '' then
+    local j = M.record(all[i])
+    if j.src then
       local scope = j.src .. ':' .. j.path
       seen['s:' .. scope] = (seen['s:' .. scope] or 0) + 1
-      if j.grp ~= '' then
+      if rstr(j, 'grp') ~= '' then
         local name = 'grp:' .. j.grp
         seen[name] = seen[name] or {}
         seen[name]['in:' .. scope] = (seen[name]['in:' .. scope] or 0) + 1
@@ -71,10 +72,14 @@ end
 local last = num(g, 'recount')
 if now - last >= tonumber(ARGV[3]) or last > now then
   local ahead = redis.call('ZRANGEBYSCORE', P .. 'p', '(' .. int(now + 10 * ttl), '+inf')
-  for i = 1, #ahead do redis.call('ZADD', P .. 'p', int(now + ttl), ahead[i]) end
+  M.load(ahead)
+  for i = 1, #ahead do M.hold(ahead[i], now + ttl) end
+  M.store() -- what follows reads the permits themselves
   M.sweep()
+  M.store()
   recount()
   put(g, 'recount', now)
 end
+M.store()
 M.flush()
 return reply

@@ -114,7 +114,7 @@ function M.report(r, j)
   end
   if r.outcome == 'throttled' then M.throttle(r, s, rnum(j, 'at')) end
   if rnum(j, 'epoch') ~= num(s, 'epoch') then return end
-  if rnum(j, 'probe') == 1 and M.str(s, 'probe') == r.key .. ' ' .. r.attempt then return M.judge(r, j, s) end
+  if j.probe and M.str(s, 'probe') == r.key .. ' ' .. r.attempt then return M.judge(r, j, s) end
   if M.str(s, 'halt') ~= '' or num(s, 'brk') == 1 then return end
   M.missing_path(r, j, s)
   if r.channel == 'account' then

@@ -9,10 +9,10 @@ for i = 2, #ARGV, 4 do
   if redis.call('HEXISTS', key, 'spent') == 0 then
     local reserved = 0
     local held = redis.call('ZRANGEBYSCORE', P .. 'p', '(' .. int(now), '+inf')
+    M.load(held)
     for k = 1, #held do -- admitted and not settled: no call row has them
-      local j = {}
-      M.words(j, U, select(4, M.lines(held[k])))
-      if j.kept ~= '1' and string.find(',' .. j.bk .. ',', ',' .. ARGV[i] .. ',', 1, true) then
+      local j = M.record(held[k])
+      if not j.kept and string.find(',' .. rstr(j, 'bk') .. ',', ',' .. ARGV[i] .. ',', 1, true) then
         reserved = reserved + rnum(j, 'units')
       end
     end
@@ -25,7 +25,7 @@ for i = 2, #ARGV, 4 do
         redis.call('HDEL', key, noted[k])
       end
     end
-    redis.call('HSET', key, 'reserved', int(reserved), 'spent', int(spent))
+    redis.call('HSET', key, 'reserved', reserved, 'spent', spent)
     redis.call('PEXPIRE', key, ARGV[i + 3])
     written = written + 1
   end

@@ -4,11 +4,12 @@
 function M.correct(r, j)
   local units = rnum(j, 'units')
   local used = min(max(0, r.used), units)
-  if rnum(j, 'kept') == 1 then
-    M.move(j.bk, 0, used - units)
+  if j.kept then
+    M.move(rstr(j, 'bk'), 0, used - units)
   else
-    M.move(j.bk, -units, used)
+    M.move(rstr(j, 'bk'), -units, used)
   end
+  if used == units then return end
   local s = M.state('s:' .. j.src .. ':' .. j.path)
   M.credit(s, 'utat', num(s, 'lu'), units - used, rnum(j, 'start'))
   M.credit(g, 'utat', num(g, 'lu'), units - used, rnum(j, 'start'))
@@ -28,30 +29,25 @@ function M.advance(r, j, counted, pb)
     j.streak, j.fn = 0, 0
   end
   j.thr = r.outcome == 'throttled' and rnum(j, 'thr') + 1 or 0
-  if rnum(j, 'ff') == 0 then j.ff = now end
+  j.ff = j.ff or now
   j.spent = rnum(j, 'spent') + r.latency + r.backoff
   M.remember(j, r.attempt)
 end
 
 function M.finish(r, j)
-  if r.clear then
-    redis.call('SET', P .. 'j:' .. r.key, '\n' .. j.t .. '\n\n\n', 'PX', int(TOMBSTONE_MS))
-  else
-    if j.la ~= '' and r.channel ~= 'none' then -- given back unused, its worker may never have said what was lost
-      j.told = 1
-    end
-    M.save(r.key, j)
-  end
+  if r.clear then return M.bury(r.key) end
+  if j.la and r.channel ~= 'none' then j.told = 1 end -- given back unused, its worker may never have said what was lost
+  M.save(r.key)
 end
 
 -- late is the settle of an attempt that was already given up as lost; another
 -- one may be running. Only the money and the counts are put right.
 function M.late(r, j)
-  M.move(j.lbk, 0, min(max(0, r.used), rnum(j, 'lunits')) - rnum(j, 'lunits'))
-  j.la = ''
+  M.move(rstr(j, 'lbk'), 0, min(max(0, r.used), rnum(j, 'lunits')) - rnum(j, 'lunits'))
+  M.forget_lost(j)
   j.counted, j.pb = max(0, rnum(j, 'counted') + r.counted - 1), max(0, rnum(j, 'pb') + r.pb - 1)
   M.remember(j, r.attempt)
-  M.save(r.key, j)
+  M.save(r.key)
   M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch, probe = 0 })
   return 3
 end
@@ -61,9 +57,9 @@ end
 function M.orphan(r, j)
   M.move(r.bk, 0, max(0, r.used))
   M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch, probe = 0 })
-  if j.a ~= '' or j.t ~= '' or r.channel == 'none' and r.pb == 0 then -- only the tombstone matters: a repeat must charge nothing
+  if j.a or j.t or r.channel == 'none' and r.pb == 0 then -- only the tombstone matters: a repeat must charge nothing
     M.remember(j, r.attempt)
-    M.save(r.key, j)
+    M.save(r.key)
     return 2
   end
   j.src, j.path = r.source, r.path
@@ -82,7 +78,7 @@ function M.settle(r)
   M.correct(r, j)
   M.report(r, j)
   M.release(r.key, j)
-  j.a = ''
+  j.a = nil
   M.advance(r, j, r.counted, r.pb - 1)
   M.finish(r, j)
   return 0

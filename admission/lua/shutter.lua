@@ -13,8 +13,8 @@ function M.no(gate, wait, shut, never) return { gate = gate, wait = wait, shut =
 function M.probing(s)
   local key, attempt = string.match(M.str(s, 'probe'), '^(%S+) (%S+)$')
   if not key then return false end
-  local score = tonumber(redis.call('ZSCORE', P .. 'p', key) or '')
-  return score ~= nil and score > now and M.lines(key) == attempt
+  local untill = M.permit_end(key)
+  return untill and untill > now and M.record(key).a == attempt
 end
 
 -- halfopen lets exactly one call through as the probe.
@@ -67,7 +67,7 @@ end
 
 -- shutter: a refusal if the source+path is shut for this caller.
 function M.shutter(t, source)
-  local s = t.s
+  local s = t.c.s
   local throttled = num(s, 'thr')
   if throttled > now and throttled <= now + DAY then return M.no('throttle', throttled - now, true, false) end
   if source.fp ~= '' and s.v['bad:' .. source.fp] then
