@@ -38,11 +38,17 @@ func BenchmarkAcquireSettle(b *testing.B) {
 		b.Run(fmt.Sprintf("%d_at_once", workers), func(b *testing.B) {
 			server := redistest.NewServer(b)
 			g := benchOn(b, server.Client(), func(c *Config) {
-				c.Paths = map[tasks.Path]Limits{tasks.Recognize: {Concurrency: 1000, RequestsPerMinute: 1e8, RequestBurst: 1e6, UnitsPerDay: 1e9}}
-				c.Groups = map[string]Group{"ugc": {Share: 1}}
+				high := Limits{
+					Concurrency: 1000, RequestsPerMinute: 1e8, RequestBurst: 1e6, UnitsPerMinute: 1e8, UnitBurst: 1e6,
+					UnitsPerDay: 1e9, UnitsPerMonth: 1e9,
+				}
+				c.Paths, c.Global = map[tasks.Path]Limits{tasks.Recognize: high}, high
+				c.Groups = map[string]Group{"ugc": {Share: 0.9, UnitsPerDay: 1e9, UnitsPerMonth: 1e9}}
 				c.AIMD.Start = 1000
 			})
-			_, err := g.Acquire(b.Context(), request("recognize_first"))
+			first := request("recognize_first")
+			first.Group = "ugc"
+			_, err := g.Acquire(b.Context(), first)
 			g.seedAll(err, 0)
 			require.NoError(b, g.rdb.ConfigResetStat(b.Context()).Err())
 			_, _, before := serverCost(b, g)

@@ -35,7 +35,7 @@ function M.gates(c)
   M.budget_gates(c, 'global_', 'g', g)
   if q then M.budget_gates(c, 'group_', 'group/' .. c.group, q) end
   local names = {}
-  for i = 1, #c.budgets do names[i] = c.budgets[i].name end
+  for i = 1, #c.budgets do names[i] = c.budgets[i].budget.name end
   c.names = table.concat(names, ',')
 end
 
@@ -45,8 +45,11 @@ end
 
 function M.rate_gate(c, gate, st, field, per_minute, burst, units)
   if per_minute <= 0 then return end
-  c.rates[#c.rates + 1] = { gate = gate, st = st, field = field, idle = field .. '_idle', interval = 60000000 / per_minute,
-    burst = max(1, burst), units = units }
+  local interval = 60000000 / per_minute
+  burst = max(1, burst)
+  c.rates[#c.rates + 1] = { gate = gate, rate = M.tat_of(st, field), interval = interval, burst = burst, units = units,
+    ahead = min(lookahead, 15000 + 1.5 * interval), -- how late a call may start, µs
+    most = units and DAY * 1000 or (burst + 2) * interval + 2000000 } -- how far its tat may be; one call may take very many units
 end
 
 -- budget_gates: day and month of the scope whose limits are in st.
@@ -59,7 +62,7 @@ function M.budget_gates(c, prefix, scope, st)
 end
 
 function M.budget_gate(c, gate, name, cap, left)
-  c.budgets[#c.budgets + 1] = { gate = gate, name = name, st = M.state('b:' .. name), cap = cap, left = left }
+  c.budgets[#c.budgets + 1] = { gate = gate, budget = M.budget_of(name), cap = cap, left = left }
 end
 
 -- permit checks a number of calls in flight. When one ends is not known: a
@@ -67,7 +70,7 @@ end
 function M.permit(gate, c, r)
   if num(gate.st, gate.field) < gate.limit then return end
   local gap = min(5000000, max(5000, max(num(c.s, 'lat'), 50) * 1000 / gate.limit))
-  return M.no(gate.gate, min(5000, M.place(gate, now_us + gap, gap, r)), false, false)
+  return M.no(gate.gate, min(5000, M.place(gate.st, gate.field, now_us + gap, gap, r)), false, false)
 end
 
 -- rate checks one GCRA gate and moves the start of the call behind it.
@@ -75,9 +78,8 @@ function M.rate(gate, t, r)
   local n = gate.units and r.units or 1
   if n <= 0 then return end
   local start = M.gcra(gate, n)
-  local ahead = min(lookahead, 15000 + 1.5 * gate.interval)
-  if start > now_us + ahead then
-    return M.no(gate.gate, M.place(gate, start - ahead, gate.interval, r), false, false)
+  if start > now_us + gate.ahead then
+    return M.no(gate.gate, M.place(gate.rate.st, gate.rate.field, start - gate.ahead, gate.interval, r), false, false)
   end
   if start > t.start then t.start = start end
 end
@@ -86,10 +88,11 @@ end
 function M.budget(gate, t, r)
   if not r.bounded then return M.no('unbounded', FOREVER, true, true) end
   if r.units > gate.cap then return M.no('units_too_many', FOREVER, true, true) end
-  if gate.st.v.spent == nil then
+  local b = gate.budget
+  if not b.there then
     t.missing = t.missing or {}
-    t.missing[#t.missing + 1] = gate.name
-  elseif num(gate.st, 'reserved') + num(gate.st, 'spent') + r.units > gate.cap then
+    t.missing[#t.missing + 1] = b.name
+  elseif b.reserved + b.spent + r.units > gate.cap then
     return M.no(gate.gate, gate.left, true, false)
   end
 end
@@ -120,7 +123,10 @@ function M.take(t, j)
     local n = c.rates[i].units and r.units or 1
     if n > 0 then M.charge(c.rates[i], n, t.start) end
   end
-  for i = 1, #c.budgets do M.add(c.budgets[i].st, 'reserved', r.units) end
+  for i = 1, #c.budgets do
+    local b = c.budgets[i].budget
+    b.reserved, b.changed = b.reserved + r.units, true
+  end
   M.hold(r.key, now + ttl)
   M.count(c, 1)
   if num(c.s, 'inflight') >= M.permits_of(c.s) then put(c.s, 'full', now) end

@@ -2,13 +2,26 @@
 -- reserved before the call and spent by its settle; a hash without `spent` was
 -- lost or never seeded.
 
+-- budget_of reads a budget once a script; what changed is written by M.balance.
+local budgets = {}
+function M.budget_of(name)
+  local b = budgets[name]
+  if not b then
+    local key = P .. 'b:' .. name
+    local kept = redis.call('HMGET', key, 'reserved', 'spent')
+    b = { key = key, name = name, there = kept[2] and true, reserved = tonumber(kept[1] or 0), spent = tonumber(kept[2] or 0) }
+    budgets[name] = b
+  end
+  return b
+end
+
 -- named: the budgets of a list of names; tasks admitted alike have the same.
 local named = {}
 function M.named(list)
   local found = named[list]
   if not found then
     found = {}
-    M.each(list, function(name) found[#found + 1] = { name = name, st = M.state('b:' .. name) } end)
+    M.each(list, function(name) found[#found + 1] = M.budget_of(name) end)
     named[list] = found
   end
   return found
@@ -20,13 +33,18 @@ end
 function M.move(list, reserved, spent)
   local found = M.named(list)
   for i = 1, #found do
-    local st, key = found[i].st, P .. 'b:' .. found[i].name
-    if st.v.spent ~= nil then
-      if reserved ~= 0 then put(st, 'reserved', max(0, num(st, 'reserved') + reserved)) end
-      if spent ~= 0 then put(st, 'spent', max(0, num(st, 'spent') + spent)) end
+    local b = found[i]
+    if b.there then
+      b.reserved, b.spent, b.changed = max(0, b.reserved + reserved), max(0, b.spent + spent), true
     elseif spent > 0 then
-      redis.call('HINCRBY', key, 'late:' .. int(now), spent)
-      redis.call('PEXPIRE', key, 40 * DAY)
+      redis.call('HINCRBY', b.key, 'late:' .. int(now), spent)
+      redis.call('PEXPIRE', b.key, 40 * DAY)
     end
+  end
+end
+
+function M.balance()
+  for _, b in pairs(budgets) do
+    if b.changed then redis.call('HSET', b.key, 'reserved', b.reserved, 'spent', b.spent) end
   end
 end

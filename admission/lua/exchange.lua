@@ -17,16 +17,21 @@
 --              its units, its admission ms}
 --          {0, gate, source, retry ms, no source, never, reason of a halt} · {2, until ms, now ms} · {3, now ms, missing budget …} · {4} limits not loaded · {5} attempt was settled before
 local settles, acquires, keys = {}, {}, {}
-for i = 1, narg() do
-  settles[i] = { key = arg(), attempt = arg(), source = arg(), path = arg(), group = arg(), gen = narg(), epoch = narg(),
-    at = narg(), bk = arg(), outcome = arg(), channel = arg(), halt = arg(), probeable = arg() == '1', shut = narg(), counted = narg(),
-    pb = narg(), used = narg(), latency = narg(), backoff = narg(), clear = arg() == '1' }
-  keys[#keys + 1] = settles[i].key
+local a, k = ARGV, at -- a text plus 0 is its number
+for i = 1, a[k] + 0 do
+  settles[i] = { key = a[k + 1], attempt = a[k + 2], source = a[k + 3], path = a[k + 4], group = a[k + 5], gen = a[k + 6] + 0,
+    epoch = a[k + 7] + 0, at = a[k + 8] + 0, bk = a[k + 9], outcome = a[k + 10], channel = a[k + 11], halt = a[k + 12],
+    probeable = a[k + 13] == '1', shut = a[k + 14] + 0, counted = a[k + 15] + 0, pb = a[k + 16] + 0, used = a[k + 17] + 0,
+    latency = a[k + 18] + 0, backoff = a[k + 19] + 0, clear = a[k + 20] == '1' }
+  keys[#keys + 1] = a[k + 1]
+  k = k + 20
 end
-for i = 1, narg() do
-  acquires[i] = { key = arg(), attempt = arg(), path = arg(), group = arg(), gen = narg(), units = narg(),
-    bounded = arg() == '1', exclude = arg(), pinned = arg(), r1 = narg(), r2 = narg() }
-  keys[#keys + 1] = acquires[i].key
+k = k + 1
+for i = 1, a[k] + 0 do
+  acquires[i] = { key = a[k + 1], attempt = a[k + 2], path = a[k + 3], group = a[k + 4], gen = a[k + 5] + 0, units = a[k + 6] + 0,
+    bounded = a[k + 7] == '1', exclude = a[k + 8], pinned = a[k + 9], r1 = a[k + 10] + 0, r2 = a[k + 11] + 0 }
+  keys[#keys + 1] = a[k + 1]
+  k = k + 11
 end
 M.load(keys)
 M.sweep()
@@ -34,5 +39,7 @@ local reply = { num(g, 'rev') }
 for i = 1, #settles do reply[#reply + 1] = M.settle(settles[i]) end
 for i = 1, #acquires do reply[#reply + 1] = M.acquire(acquires[i]) end
 M.store()
+M.balance()
+M.wind()
 M.flush()
 return reply

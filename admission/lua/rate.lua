@@ -3,13 +3,33 @@
 
 local WAIT_US = 15000000 -- waiters are spread over at most this much time
 
--- arrival reads the tat of a rate gate. One farther away than the gate can have
--- put it comes from a clock that stepped back or from a slower rate that was
--- changed; only units, of which one call may take very many, may be a day ahead.
+-- tat_of: the tat of a state's field, read once a script; what changed is
+-- written by M.wind.
+local rates = {}
+function M.tat_of(st, field)
+  st.tats = st.tats or {}
+  local rate = st.tats[field]
+  if not rate then
+    rate = { st = st, field = field, tat = num(st, field) }
+    st.tats[field] = rate
+    rates[#rates + 1] = rate
+  end
+  return rate
+end
+
+function M.wind()
+  for i = 1, #rates do
+    local rate = rates[i]
+    if rate.changed then put(rate.st, rate.field, rate.tat) end
+    if rate.idle then put(rate.st, rate.field .. '_idle', rate.idle) end
+  end
+end
+
+-- arrival: the tat of a rate gate. One farther away than the gate can have put
+-- it comes from a clock that stepped back or from a slower rate that was changed.
 function M.arrival(gate)
-  local tat = num(gate.st, gate.field)
-  local most = gate.units and DAY * 1000 or (gate.burst + 2) * gate.interval + 2000000
-  if tat > now_us + most then return now_us end
+  local tat = gate.rate.tat
+  if tat > now_us + gate.most then return now_us end
   return tat
 end
 
@@ -22,12 +42,12 @@ end
 -- charge takes n cells for a start at `start`. <field>_idle remembers when the
 -- gate last stood idle: what was taken before that cannot be given back.
 function M.charge(gate, n, start)
-  local tat = M.arrival(gate)
+  local rate, tat = gate.rate, M.arrival(gate)
   if tat < start then
     tat = start
-    put(gate.st, gate.idle, start)
+    rate.idle = start
   end
-  put(gate.st, gate.field, tat + ceil(n * gate.interval))
+  rate.tat, rate.changed = tat + ceil(n * gate.interval), true
 end
 
 -- credit gives n cells back that were taken at `taken` (µs).
@@ -38,8 +58,8 @@ end
 
 -- place: when a refused caller should come back, ms. Waiters get places one
 -- interval apart from the first opening on, so that they do not come in herds.
-function M.place(gate, opening, interval, r)
-  local st, field = gate.st, gate.field .. '_wait'
+function M.place(st, field, opening, interval, r)
+  field = field .. '_wait'
   local last = num(st, field)
   local spot = max(opening, now_us + 1000)
   if last >= spot and last < spot + WAIT_US then

@@ -81,5 +81,6 @@ if now - last >= tonumber(ARGV[3]) or last > now then
   put(g, 'recount', now)
 end
 M.store()
+M.balance()
 M.flush()
 return reply

@@ -31,11 +31,14 @@ function M.advance(r, j, counted, pb)
   j.thr = r.outcome == 'throttled' and rnum(j, 'thr') + 1 or 0
   j.ff = j.ff or now
   j.spent = rnum(j, 'spent') + r.latency + r.backoff
-  M.remember(j, r.attempt)
 end
 
-function M.finish(r, j)
+-- finish writes the record after an attempt; of a task that is over nothing is
+-- kept but that it was settled.
+function M.finish(r, j, counted, pb)
+  M.remember(j, r.attempt)
   if r.clear then return M.bury(r.key) end
+  M.advance(r, j, counted, pb)
   if j.la and r.channel ~= 'none' then j.told = 1 end -- given back unused, its worker may never have said what was lost
   M.save(r.key)
 end
@@ -48,7 +51,7 @@ function M.late(r, j)
   j.counted, j.pb = max(0, rnum(j, 'counted') + r.counted - 1), max(0, rnum(j, 'pb') + r.pb - 1)
   M.remember(j, r.attempt)
   M.save(r.key)
-  M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch, probe = 0 })
+  M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch })
   return 3
 end
 
@@ -56,15 +59,14 @@ end
 -- It charges what was used; if no other attempt runs, it writes the record.
 function M.orphan(r, j)
   M.move(r.bk, 0, max(0, r.used))
-  M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch, probe = 0 })
+  M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch })
   if j.a or j.t or r.channel == 'none' and r.pb == 0 then -- only the tombstone matters: a repeat must charge nothing
     M.remember(j, r.attempt)
     M.save(r.key)
     return 2
   end
   j.src, j.path = r.source, r.path
-  M.advance(r, j, r.counted, r.pb)
-  M.finish(r, j)
+  M.finish(r, j, r.counted, r.pb)
   return 2
 end
 
@@ -79,7 +81,6 @@ function M.settle(r)
   M.report(r, j)
   M.release(r.key, j)
   j.a = nil
-  M.advance(r, j, r.counted, r.pb - 1)
-  M.finish(r, j)
+  M.finish(r, j, r.counted, r.pb - 1)
   return 0
 end
