@@ -66,17 +66,27 @@ const overheadWeight = 20
 
 // bareAsynq is stock asynq with a handler that returns at once.
 func bareAsynq(_ context.Context, set overheadSettings, server *benchRedis, line *finishLine) (func() error, error) {
-	srv := asynq.NewServerFromRedisClient(server.rdb, asynq.Config{
-		Concurrency: set.slots, TaskCheckInterval: set.check, Queues: overheadQueues, LogLevel: asynq.ErrorLevel,
-	})
-	err := srv.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
-		line.pass()
+	var servers []*asynq.Server
+	stop := func() error {
+		for _, s := range servers {
+			s.Shutdown()
+		}
 		return nil
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("start asynq: %w", err)
 	}
-	return func() error { srv.Shutdown(); return nil }, nil
+	for range set.fetchers {
+		srv := asynq.NewServerFromRedisClient(server.rdb, asynq.Config{
+			Concurrency: set.slots / set.fetchers, TaskCheckInterval: set.check, Queues: overheadQueues, LogLevel: asynq.ErrorLevel,
+		})
+		err := srv.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+			line.pass()
+			return nil
+		}))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("start asynq: %w", err), stop())
+		}
+		servers = append(servers, srv)
+	}
+	return stop, nil
 }
 
 // governedWorker is a whole worker. Its gates are all on and set too high to

@@ -24,10 +24,16 @@ const forwardEvery = time.Second
 // is served that soon.
 const groupsEvery = 2 * time.Second
 
-// fleet is the asynq servers of a worker. A path has one over all its queues,
-// by weight, and is a bulkhead: slow enterprise calls cannot take a clip's
-// slot. A group with a share of the slots has a server of its own beside it,
-// because asynq bounds concurrency per server only.
+// manySlots is from where on the slots of a plan are halved between two asynq
+// servers. A server fetches one task after another, a round trip each, and
+// stands still while Redis decides a batch of admissions; two keep many slots
+// filled (docs/adr/0010-two-fetchers-for-many-slots.md).
+const manySlots = 64
+
+// fleet is the asynq servers of a worker. A path has its own over all its
+// queues, by weight, and is a bulkhead: slow enterprise calls cannot take a
+// clip's slot. A group with a share of the slots has servers of its own beside
+// them, because asynq bounds concurrency per server only.
 type fleet struct {
 	w       *Worker
 	mu      sync.Mutex
@@ -37,17 +43,18 @@ type fleet struct {
 	retired sync.WaitGroup // servers that were replaced and still drain
 }
 
-// plan is one server: its path, slots and queues.
+// plan is one server: its path, slots and queues, and which of several alike.
 type plan struct {
 	path   tasks.Path
 	slots  int
 	queues map[string]int
+	nth    int
 }
 
 // name tells plans apart: equal names are the same server.
 func (p plan) name() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s/%d", p.path, p.slots)
+	fmt.Fprintf(&b, "%s/%d/%d", p.path, p.nth, p.slots)
 	for _, q := range slices.Sorted(maps.Keys(p.queues)) {
 		fmt.Fprintf(&b, " %s=%d", q, p.queues[q])
 	}
@@ -81,14 +88,25 @@ func (w *Worker) plans(limits []admission.Limit) []plan {
 		for group, weight := range weights {
 			if share := shares[group]; share > 0 && share < 1000 {
 				own := max(1, slots*share/1000)
-				out = append(out, plan{path: path, slots: own, queues: map[string]int{path.Queue(group): 1}})
+				out = append(out, plan{path: path, slots: own, queues: map[string]int{path.Queue(group): 1}}.spread()...)
 				continue
 			}
 			shared.queues[path.Queue(group)] = weight
 		}
-		out = append(out, shared)
+		out = append(out, shared.spread()...)
 	}
 	return out
+}
+
+// spread makes one or two servers of a plan.
+func (p plan) spread() []plan {
+	if p.slots < manySlots {
+		return []plan{p}
+	}
+	other := p
+	other.nth, other.slots, other.queues = 1, p.slots/2, maps.Clone(p.queues)
+	p.slots -= other.slots
+	return []plan{p, other}
 }
 
 // attended are the plans without the queues this worker sits out.
@@ -124,7 +142,7 @@ func (f *fleet) queues() []string {
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // reshape serves what the limits ask for.
