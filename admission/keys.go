@@ -13,7 +13,7 @@ const DefaultPrefix = "reprise:{adm}:"
 //	grp:<group>             hash  for ever       exchange, renew, limits
 //	tune                    hash  for ever       limits
 //	p                       zset  while permits  exchange, renew
-//	j:<task key>            text  14 days after  exchange, renew
+//	j:<task key>            str   14 days after  exchange, renew
 //	                              the last write,
 //	                              10 min once the
 //	                              task is finished
@@ -56,15 +56,19 @@ const DefaultPrefix = "reprise:{adm}:"
 //
 // p: member = task key, score = when the permit ends.
 //
-// j:<task key>, the record of a task. Five lines, those of several words with "-" for empty:
+// j:<task key>, the record of a task, a MessagePack map without what is 0 or empty:
 //
-//	a  attempt id that is charged and not settled; '' = none
-//	t  the last four attempt ids settled, newest first (tombstones)
-//	r  generation, counted, possibly billed (the attempt in flight included), streak, same outcome, throttles, spent ms, first failure,
-//	   failures in a row on its source, last outcome, that source
-//	u  of attempt a: source, path, group, units, admitted, epoch, start µs, probe, kept (1: its units were turned from reserved to spent
-//	   when its permit ended), budgets it charged
-//	l  the attempt before, if it was lost: id, source, units, admitted, budgets, told (1: an attempt that reported it was used and settled)
+//	a                        attempt id that is charged and not settled
+//	src path grp units at    of that attempt: source, path, group, units, admitted
+//	epoch start probe bk     of it too: epoch, start µs, 1 if it probes, budgets it charged
+//	kept                     1: its units were turned from reserved to spent when its permit ended
+//	t                        the last four attempt ids settled, newest first (tombstones); all that is left of a finished task
+//	gen counted pb           generation, counted attempts, possibly billed ones (the attempt in flight included)
+//	streak same thr          in a row: failures, the same outcome, throttles
+//	last spent ff            last outcome, ms spent, first failure
+//	fs fn                    source of the last failure, failures in a row on it
+//	la lsrc lunits lat lbk   the attempt before, if it was lost: id, source, units, admitted, budgets
+//	told                     1: an attempt that reported the lost one was used and settled
 //
 // b:<scope>:<period>: reserved, spent; reserved + spent ≤ cap. scope is
 // <source>:<path>, g or group/<name>; period is 2026-11-30 or 2026-11. While it
