@@ -18,7 +18,7 @@ var ErrSettled = errors.New("attempt was settled already")
 // Acquire asks for one call, in about one round trip; it never waits for a
 // gate to open, at most Config.Lookahead for the start it was promised. After
 // a refusal Wait tells when to ask again. The error is a *Refusal, an
-// *InFlight, a *MissingPeriods, ErrSettled, the end of ctx, or wraps
+// *InFlight, a *MissingPeriods, an *Ended, ErrSettled, the end of ctx, or wraps
 // ErrUnavailable; with any error there is no permit.
 func (g *Gates) Acquire(ctx context.Context, r Request) (*Permit, error) {
 	if err := r.check(); err != nil {
@@ -134,6 +134,11 @@ func (g *Gates) read1(r Request, a answer) (*Permit, time.Duration, error) {
 		return nil, 0, errUnseeded
 	case 5:
 		return nil, 0, ErrSettled
+	case 6:
+		ended := &Ended{Settlement: f.text()}
+		if !f.bad {
+			return nil, 0, ended
+		}
 	}
 	return nil, 0, unreadable()
 }

@@ -298,3 +298,18 @@ func TestARequestThatSaysNothingIsRefusedByName(t *testing.T) {
 	_, err = b.Acquire(t.Context(), r)
 	require.ErrorContains(t, err, "other")
 }
+
+func TestATaskThatEndedIsNotAdmitted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	r := request(keyOf(0))
+	r.Generation = 2
+	b.set("ended", r.Key+"@2", "attempt-of-another-worker")
+	_, err := b.Acquire(t.Context(), r)
+	var ended *Ended
+	require.ErrorAs(t, err, &ended)
+	require.Equal(t, "attempt-of-another-worker", ended.Settlement)
+	require.Zero(t, b.num(mainRecognize, "inflight"))
+	r.Generation = 3 // opened again since
+	b.acquire(r)
+}

@@ -17,6 +17,7 @@ const DefaultPrefix = "reprise:{adm}:"
 //	                              the last write,
 //	                              10 min once the
 //	                              task is finished
+//	ended                   hash  while SQL lags the worker's outbox
 //	b:<scope>:<period>      hash  40 days after  seed creates, exchange and
 //	                              its end        renew change
 //	limits                  hash  for ever       limits
@@ -69,6 +70,8 @@ const DefaultPrefix = "reprise:{adm}:"
 //	fs fn                    source of the last failure, failures in a row on it
 //	la lsrc lunits lat lbk   the attempt before, if it was lost: id, source, units, admitted, budgets
 //	told                     1: an attempt that reported the lost one was used and settled
+//
+// ended: <task key>@<generation> = id of the settlement that ended it.
 //
 // b:<scope>:<period>: reserved, spent; reserved + spent ≤ cap. scope is
 // <source>:<path>, g or group/<name>; period is 2026-11-30 or 2026-11. While it

@@ -170,6 +170,7 @@ function M.acquire(r)
       return { 2, untill, now }
     end
   end
+  if r.ended then return { 6, r.ended } end
   local t = { r = r }
   local best, missing
   local all_shut = true
