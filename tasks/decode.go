@@ -47,16 +47,16 @@ func Decode(typ string, payload []byte) (Payload, error) {
 // bytes after a round trip say all that decodeStrictly looks for: no unknown
 // or repeated field, no name in another case, nothing after the end.
 func decodeOwn(payload []byte) (Payload, bool) {
-	p, ok := scanned(payload)
-	if !ok {
+	p, same := scanned(payload)
+	if !same {
 		p = Payload{}
-		ok = json.Unmarshal(payload, &p) == nil
+		if json.Unmarshal(payload, &p) != nil {
+			return Payload{}, false
+		}
+		again, err := json.Marshal(p)
+		same = err == nil && bytes.Equal(again, payload)
 	}
-	if !ok || p.Version != PayloadVersion {
-		return Payload{}, false
-	}
-	again, err := json.Marshal(p)
-	return p, err == nil && bytes.Equal(again, payload)
+	return p, same && p.Version == PayloadVersion
 }
 
 // decodeStrictly reads a payload that may have been written by anybody.

@@ -3,13 +3,15 @@ package tasks
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // scanned reads a payload in the very form Task writes, several times faster
-// than encoding/json. It is not strict: whoever asks compares what Task would
-// write for the answer with what was read.
+// than encoding/json. What it takes, json.Marshal would write again byte for
+// byte; whatever else it meets, it fails, and leaves to encoding/json.
 func scanned(payload []byte) (p Payload, ok bool) {
 	s := scan{rest: payload}
 	s.literal(`{"v":`)
@@ -27,10 +29,12 @@ func scanned(payload []byte) (p Payload, ok bool) {
 	}{{`,"path":`, &in.Path}, {`,"url":`, &in.URL}} {
 		if s.has(f.name) {
 			*f.to = s.text()
+			s.given(*f.to != "")
 		}
 	}
 	if s.has(`,"size":`) {
 		in.Size = s.integer()
+		s.given(in.Size != 0)
 	}
 	for _, f := range []struct {
 		name string
@@ -38,18 +42,22 @@ func scanned(payload []byte) (p Payload, ok bool) {
 	}{{`,"sha256":`, &in.SHA256}, {`,"clip":`, &in.Clip}, {`,"origin_sha256":`, &in.OriginSHA256}} {
 		if s.has(f.name) {
 			*f.to = s.text()
+			s.given(*f.to != "")
 		}
 	}
 	if s.has(`,"seconds":`) {
 		in.Seconds = s.float()
+		s.given(in.Seconds != 0)
 	}
 	if s.has(`,"expires_at":`) {
 		in.ExpiresAt = s.integer()
+		s.given(in.ExpiresAt != 0)
 	}
 	s.literal(`},"params":`)
 	s.params(&p.Params)
 	if s.has(`,"max_units":`) {
 		p.MaxUnits = s.integer()
+		s.given(p.MaxUnits != 0)
 	}
 	s.literal(`}`)
 	return p, !s.failed && len(s.rest) == 0
@@ -71,20 +79,28 @@ func (s *scan) has(text string) bool {
 
 func (s *scan) literal(text string) { s.failed = !s.has(text) || s.failed }
 
-// text reads a string without escapes.
+// given checks a value that would be left out if it were empty.
+func (s *scan) given(some bool) { s.failed = s.failed || !some }
+
+// text reads a string of characters that are never escaped.
 func (s *scan) text() string {
 	if !s.has(`"`) {
 		s.failed = true
 		return ""
 	}
 	end := bytes.IndexByte(s.rest, '"')
-	if end < 0 || bytes.IndexByte(s.rest[:end], '\\') >= 0 {
+	if end < 0 || bytes.ContainsFunc(s.rest[:end], escapable) {
 		s.failed = true
 		return ""
 	}
 	text := string(s.rest[:end])
 	s.rest = s.rest[end+1:]
 	return text
+}
+
+// escapable is true for all that encoding/json may write in another way.
+func escapable(c rune) bool {
+	return c < ' ' || c >= utf8.RuneSelf || c == '\\' || c == '<' || c == '>' || c == '&'
 }
 
 // number takes what a number may consist of.
@@ -99,14 +115,17 @@ func (s *scan) number() string {
 }
 
 func (s *scan) integer() int64 {
-	n, err := strconv.ParseInt(s.number(), 10, 64)
-	s.failed = s.failed || err != nil
+	digits := s.number()
+	n, err := strconv.ParseInt(digits, 10, 64)
+	s.failed = s.failed || err != nil || strconv.FormatInt(n, 10) != digits
 	return n
 }
 
+// float reads a number that encoding/json writes without an exponent.
 func (s *scan) float() float64 {
-	n, err := strconv.ParseFloat(s.number(), 64)
-	s.failed = s.failed || err != nil
+	digits := s.number()
+	n, err := strconv.ParseFloat(digits, 64)
+	s.failed = s.failed || err != nil || math.Abs(n) < 1e-6 || math.Abs(n) >= 1e21 || strconv.FormatFloat(n, 'f', -1, 64) != digits
 	return n
 }
 
@@ -115,7 +134,9 @@ func (s *scan) params(to *Params) {
 	if s.has(`{}`) {
 		return
 	}
-	end := bytes.IndexByte(s.rest, '}') + 1
-	s.failed = s.failed || end == 0 || json.Unmarshal(s.rest[:end], to) != nil
-	s.rest = s.rest[end:]
+	raw := s.rest[:bytes.IndexByte(s.rest, '}')+1]
+	s.rest = s.rest[len(raw):]
+	err := json.Unmarshal(raw, to)
+	again, rerr := json.Marshal(*to)
+	s.failed = s.failed || err != nil || rerr != nil || !bytes.Equal(again, raw)
 }

@@ -103,6 +103,9 @@ func canonicalHost(scheme string, u *url.URL) string {
 // canonicalQuery works on the raw text: decoding it would drop what does not
 // decode, and so make different URLs one.
 func canonicalQuery(raw string) string {
+	if raw == "" {
+		return ""
+	}
 	type pair struct{ name, text string }
 	var pairs []pair
 	have := map[string]bool{}
@@ -146,6 +149,9 @@ func signatureOf(have map[string]bool) map[string]bool {
 // (RFC 3986, 6.2.2) and writes the others in upper case. Text with a "%" that
 // begins no escape is left alone, or it could turn into another's escape.
 func plainEscapes(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] != '%' {
