@@ -48,7 +48,7 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 	if in.audio != nil {
 		audioURL = in.audio.URL
 	}
-	x.scrub = newScrubber(token, audioURL)
+	x.scrub = scrubber{token: token, audioURL: audioURL}
 	if token == "" {
 		return answer{}, x.fail(&Error{Kind: KindCode, Code: codeNoToken, Phase: PhaseUnsent, Message: "no API token is set, nothing was sent"})
 	}
@@ -59,8 +59,9 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout(in.timeout))
 	defer cancel()
 	x.body = &requestBody{ctx: ctx, before: in.before, form: f, starting: x.mark}
-	// A source that blocks would hold the call beyond its deadline.
-	defer context.AfterFunc(ctx, func() { _ = x.body.Close() })()
+	if f.source != nil { // one that blocks would hold the call beyond its deadline
+		defer context.AfterFunc(ctx, func() { _ = x.body.Close() })()
+	}
 
 	req, err := http.NewRequestWithContext(x.trace(ctx), http.MethodPost, in.url, x.body)
 	if err != nil {

@@ -2,9 +2,9 @@ package audd
 
 import (
 	"bytes"
-	"fmt"
+	"crypto/rand"
 	"io"
-	"mime/multipart"
+	"strings"
 )
 
 // field is one form field, sent in order.
@@ -22,17 +22,6 @@ type form struct {
 // newForm builds the body: the token first, then the fields, then the audio.
 // audio nil means that the call has none.
 func newForm(token string, fields []field, audio *Audio) (form, error) {
-	var head bytes.Buffer
-	w := multipart.NewWriter(&head)
-	if audio != nil && audio.URL != "" {
-		fields = append(fields, field{"url", audio.URL})
-	}
-	for _, f := range append([]field{{"api_token", token}}, fields...) {
-		if err := w.WriteField(f.name, f.value); err != nil {
-			return form{}, fmt.Errorf("write form field %s: %w", f.name, err)
-		}
-	}
-	out := form{contentType: w.FormDataContentType()}
 	var src io.ReadCloser
 	var size int64
 	if audio != nil {
@@ -41,25 +30,38 @@ func newForm(token string, fields []field, audio *Audio) (form, error) {
 			return form{}, err
 		}
 	}
+	boundary := rand.Text() // of 130 random bits: no audio holds it
+	head := make([]byte, 0, 512)
+	part := func(name, more string) {
+		head = append(append(head, "--"...), boundary...)
+		head = append(append(head, "\r\nContent-Disposition: form-data; name=\""...), name...)
+		head = append(append(append(head, '"'), more...), "\r\n\r\n"...)
+	}
+	add := func(f field) {
+		part(f.name, "")
+		head = append(append(head, f.value...), "\r\n"...)
+	}
+	add(field{"api_token", token})
+	for _, f := range fields {
+		add(f)
+	}
+	if audio != nil && audio.URL != "" {
+		add(field{"url", audio.URL})
+	}
+	out := form{contentType: "multipart/form-data; boundary=" + boundary}
+	end := "--" + boundary + "--\r\n"
 	if src == nil {
-		if err := w.Close(); err != nil {
-			return form{}, fmt.Errorf("end the form: %w", err)
-		}
-		out.length, out.body = int64(head.Len()), &head
+		head = append(head, end...)
+		out.length, out.body = int64(len(head)), bytes.NewReader(head)
 		return out, nil
 	}
-	if _, err := w.CreateFormFile("file", audio.fileName()); err != nil {
-		_ = src.Close() // nothing was read; the first error says it all
-		return form{}, fmt.Errorf("start the file part: %w", err)
-	}
-	headLen := head.Len()
-	if err := w.Close(); err != nil {
-		_ = src.Close() // as above
-		return form{}, fmt.Errorf("end the form: %w", err)
-	}
-	whole := head.Bytes()
-	out.length = int64(len(whole)) + size
+	part("file", `; filename="`+quoteEscaper.Replace(audio.fileName())+"\"\r\nContent-Type: application/octet-stream")
+	end = "\r\n" + end
+	out.length = int64(len(head)) + size + int64(len(end))
 	out.source = src
-	out.body = io.MultiReader(bytes.NewReader(whole[:headLen]), &exact{src, size}, bytes.NewReader(whole[headLen:]))
+	out.body = io.MultiReader(bytes.NewReader(head), &exact{src, size}, strings.NewReader(end))
 	return out, nil
 }
+
+// quoteEscaper escapes a file name as browsers do; it holds no line break.
+var quoteEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

@@ -25,6 +25,9 @@ func scalar(raw json.RawMessage) (string, bool) {
 	}
 	switch raw[0] {
 	case '"':
+		if end := len(raw) - 1; end > 0 && raw[end] == '"' && !bytes.ContainsAny(raw[1:end], "\"\\") {
+			return string(raw[1:end]), true // nothing is escaped
+		}
 		var s string
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return "", false

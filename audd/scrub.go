@@ -24,15 +24,15 @@ var anyURL = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\x60]+`)
 
 // scrubber takes what is secret in one call out of texts: the token, and user,
 // query and fragment of the audio's URL.
-type scrubber struct {
-	secrets []string // longest first
-}
+type scrubber struct{ token, audioURL string }
 
-func newScrubber(token, audioURL string) scrubber {
-	secrets := append(urlSecrets(audioURL), token, url.QueryEscape(token))
+// secrets are the texts to be taken out, longest first. Most calls have nothing
+// to take them out of.
+func (s scrubber) secrets() []string {
+	secrets := append(urlSecrets(s.audioURL), s.token, url.QueryEscape(s.token))
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	secrets = slices.Compact(secrets)
-	return scrubber{slices.DeleteFunc(secrets, func(s string) bool { return s == "" })}
+	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
 }
 
 // urlSecrets are the parts of a URL that may show up on their own in a text.
@@ -60,9 +60,12 @@ func urlSecrets(raw string) []string {
 
 // text is in without secrets, as one line of valid UTF-8 of at most limit bytes.
 func (s scrubber) text(in string, limit int) string {
+	if in == "" {
+		return ""
+	}
 	out := strings.ToValidUTF8(in, "\uFFFD")
 	out = anyURL.ReplaceAllStringFunc(out, bareURL)
-	for _, secret := range s.secrets {
+	for _, secret := range s.secrets() {
 		out = strings.ReplaceAll(out, secret, redacted)
 	}
 	out = strings.Map(func(r rune) rune {

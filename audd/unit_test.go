@@ -60,7 +60,7 @@ func TestRetryAfterAsSecondsOrDate(t *testing.T) {
 
 func TestScrubberKeepsWhatIsNoSecret(t *testing.T) {
 	t.Parallel()
-	s := newScrubber("tok en+1", "https://u:longpassword@h.test/p?sig=abcdef123&v=1")
+	s := scrubber{"tok en+1", "https://u:longpassword@h.test/p?sig=abcdef123&v=1"}
 	for in, want := range map[string]string{
 		"plain text":                      "plain text",
 		"get https://h.test/p?x=1#y, no":  "get https://h.test/p no",
@@ -76,9 +76,9 @@ func TestScrubberKeepsWhatIsNoSecret(t *testing.T) {
 	} {
 		require.Equal(t, want, s.text(in, 1000), in)
 	}
-	require.Equal(t, "ää", newScrubber("", "").text("äää", 5), "cut between runes")
-	require.Equal(t, "x", newScrubber("", "http://%zz?sig=abcdef").text("x", 10))
-	require.Equal(t, redacted, newScrubber("", "%zz?sig=abcdef").text("sig=abcdef", 30))
+	require.Equal(t, "ää", scrubber{"", ""}.text("äää", 5), "cut between runes")
+	require.Equal(t, "x", scrubber{"", "http://%zz?sig=abcdef"}.text("x", 10))
+	require.Equal(t, redacted, scrubber{"", "%zz?sig=abcdef"}.text("sig=abcdef", 30))
 }
 
 // FuzzInterpret: whatever a server answers, no panic, a judged phase, clean text.
@@ -96,7 +96,7 @@ func FuzzInterpret(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, status int, body, retry string) {
-		x := &exchange{call: call{op: "recognize"}, scrub: newScrubber("tok-secret", "https://h.test/?sig=signature1"), start: time.Now()}
+		x := &exchange{call: call{op: "recognize"}, scrub: scrubber{"tok-secret", "https://h.test/?sig=signature1"}, start: time.Now()}
 		resp := &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {retry}, "X-Request-Id": {body}}}
 		a, err := x.interpret(resp, []byte(body), nil)
 		if err != nil {
