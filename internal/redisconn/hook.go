@@ -88,7 +88,7 @@ func (h *queueHook) isStopping() bool {
 }
 
 // detach takes cancellation away from ctx, keeps its deadline, and bounds it
-// once stopping.
+// once stopping. Its values go with it: nothing below reads any.
 func (h *queueHook) detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, bounded := ctx.Deadline()
 	if h.isStopping() {
@@ -96,34 +96,23 @@ func (h *queueHook) detach(ctx context.Context) (context.Context, context.Cancel
 		if soon := time.Now().Add(stopBound); !bounded || soon.Before(deadline) {
 			deadline = soon
 		}
-		return context.WithDeadline(context.WithoutCancel(ctx), deadline)
+		return context.WithDeadline(context.Background(), deadline)
 	}
-	free := detached{h.expired, context.WithoutCancel(ctx)}
 	if bounded {
-		return context.WithDeadline(free, deadline)
+		return context.WithDeadline(h.expired, deadline)
 	}
-	return free, func() {}
+	return h.expired, func() {}
 }
 
-// detached ends with the hook, and has the values of the command's own context.
-// Every command has one: deriving a context that ends with both costs a
-// goroutine or a lock and twice the memory.
-type detached struct {
-	context.Context                 //nolint:containedctx // it is a context
-	values          context.Context //nolint:containedctx // it is a context
-}
-
-// Value asks the command's context first. What that does not know may be the
-// question of package context for the one that ends: children of detached are
-// then kept by it, without a goroutine each.
-func (d detached) Value(key any) any {
-	if v := d.values.Value(key); v != nil {
-		return v
+func (h *queueHook) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return proven(conn), nil
 	}
-	return d.Context.Value(key)
 }
-
-func (h *queueHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h *queueHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
