@@ -50,10 +50,7 @@ func (r reply) requestID() string {
 func (w *Worker) call(ctx context.Context, d *delivery) reply {
 	done := w.waits.begin(d, nil)
 	defer done()
-	delivered := ctx
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(w.halted, cancel)()
+	delivered, ctx := ctx, w.halted
 	client := w.clients[d.permit.Source]
 	in := &input{spec: d.payload.Input}
 	defer in.close()

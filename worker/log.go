@@ -31,10 +31,11 @@ func (w *Worker) logAttempt(d *delivery, s settling) {
 	if s.decision.Verdict != tasks.Done {
 		level = slog.LevelWarn
 	}
-	w.log.Log(w.halted, level, "attempt", "task_id", d.id, "queue", d.queue, "path", string(d.payload.Path),
-		"file", d.shownInput(), "attempt", d.record().Counted+1, "source", d.permit.Source,
-		"outcome", string(s.decision.Outcome), "verdict", string(s.decision.Verdict), "reason", s.decision.Reason,
-		"latency", s.reply.took, "epoch", d.permit.Epoch)
+	w.log.LogAttrs(w.halted, level, "attempt", slog.String("task_id", d.id), slog.String("queue", d.queue),
+		slog.String("path", string(d.payload.Path)), slog.String("file", d.shownInput()), slog.Int("attempt", d.record().Counted+1),
+		slog.String("source", d.permit.Source), slog.String("outcome", string(s.decision.Outcome)),
+		slog.String("verdict", string(s.decision.Verdict)), slog.String("reason", s.decision.Reason),
+		slog.Duration("latency", s.reply.took), slog.Int64("epoch", d.permit.Epoch))
 }
 
 // logVerdict writes what happens to the task next, where that is not the
