@@ -35,7 +35,7 @@ const (
 	// lookupPace is the least time between the beginnings of two reads: under
 	// load it gathers company, and whoever comes later than that waits for
 	// nobody.
-	lookupPace = 2 * time.Millisecond
+	lookupPace = 5 * time.Millisecond
 	// lookupTimeout bounds one read, retries included: less than asynq's lease.
 	lookupTimeout = 10 * time.Second
 	// lookupMax is the most fields of one read.
