@@ -62,7 +62,7 @@ func Queue(url string, slots int) (*Client, error) {
 	opt.ContextTimeoutEnabled = true // deadlines also hold within a read or write
 	opt.PoolSize = max(slots, 1) + poolReserve
 	rdb := redis.NewClient(opt)
-	hook := newQueueHook()
+	hook := newQueueHook(rdb)
 	// The first hook added is the outermost: it sees the final error.
 	rdb.AddHook(maskHook{m})
 	rdb.AddHook(hook)

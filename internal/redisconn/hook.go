@@ -50,10 +50,12 @@ type queueHook struct {
 	mu                  sync.Mutex
 	timer               *time.Timer
 	pause               pause
+	acks                acks
+	rdb                 *redis.Client // for what the hook sends itself
 }
 
-func newQueueHook() *queueHook {
-	h := &queueHook{stopped: make(chan struct{})}
+func newQueueHook(rdb *redis.Client) *queueHook {
+	h := &queueHook{stopped: make(chan struct{}), rdb: rdb}
 	h.expired, h.expire = context.WithCancel(context.Background())
 	return h
 }
@@ -120,6 +122,9 @@ func (h *queueHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		defer cancel()
 		if cmd.Name() == "hello" {
 			return greet(ctx, cmd, next)
+		}
+		if isAck(cmd) && !h.isStopping() {
+			return h.ack(ctx, cmd, next)
 		}
 		err := next(ctx, cmd)
 		if isDequeue(cmd) {

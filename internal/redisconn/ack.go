@@ -1,0 +1,99 @@
+package redisconn
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// acks are asynq's acknowledgements of finished tasks on their way. Under load
+// many finish within milliseconds, and a round trip for each was a seventh of
+// a worker's work, so they share one. Whatever does not come back as done is
+// sent by itself, with all its retries, as if there had been no company.
+type acks struct {
+	mu      sync.Mutex
+	waiting []ack
+	sending bool
+	last    time.Time // when the last batch was sent
+}
+
+type ack struct {
+	cmd redis.Cmder
+	end chan struct{} // closed when its batch is over
+}
+
+const (
+	// ackPace is the least time between two batches: under load it gathers
+	// company, and whoever comes later than that waits for nobody.
+	ackPace = 3 * time.Millisecond
+	// ackTimeout bounds a batch, far within the lease of the tasks in it.
+	ackTimeout = 2 * time.Second
+	// ackMax is the most commands of one batch.
+	ackMax = 100
+)
+
+// ack sends cmd in company.
+func (h *queueHook) ack(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+	a := ack{cmd: cmd, end: make(chan struct{})}
+	h.acks.mu.Lock()
+	h.acks.waiting = append(h.acks.waiting, a)
+	start := !h.acks.sending
+	h.acks.sending = true
+	h.acks.mu.Unlock()
+	if start {
+		go h.sendAcks()
+	}
+	<-a.end
+	if cmd.Err() == nil {
+		return nil
+	}
+	return next(ctx, cmd)
+}
+
+// sendAcks sends batches until nothing is left.
+func (h *queueHook) sendAcks() {
+	for {
+		h.acks.mu.Lock()
+		wait := time.Until(h.acks.last.Add(ackPace))
+		h.acks.mu.Unlock()
+		if wait > 0 {
+			timer := time.NewTimer(wait)
+			<-timer.C
+		}
+		h.acks.mu.Lock()
+		n := min(len(h.acks.waiting), ackMax)
+		if n == 0 {
+			h.acks.sending = false
+			h.acks.mu.Unlock()
+			return
+		}
+		batch := h.acks.waiting[:n:n]
+		h.acks.waiting = h.acks.waiting[n:]
+		h.acks.last = time.Now()
+		h.acks.mu.Unlock()
+		h.sendBatch(batch)
+	}
+}
+
+func (h *queueHook) sendBatch(batch []ack) {
+	ctx, cancel := context.WithTimeout(h.expired, ackTimeout)
+	defer cancel()
+	pipe := h.rdb.Pipeline()
+	for _, a := range batch {
+		_ = pipe.Process(ctx, a.cmd) // only queues it
+	}
+	_, _ = pipe.Exec(ctx) // each command knows its own error
+	for _, a := range batch {
+		close(a.end)
+	}
+}
+
+// isAck recognises asynq's script for a task that is done by its keys: active,
+// lease and completed of one queue, in that order.
+func isAck(cmd redis.Cmder) bool {
+	args := cmd.Args()
+	return cmd.Name() == "evalsha" && len(args) >= 6 &&
+		keyEnds(args[3], ":active") && keyEnds(args[4], ":lease") && keyEnds(args[5], ":completed")
+}
