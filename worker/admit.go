@@ -65,6 +65,7 @@ func (w *Worker) heed(ctx context.Context, d *delivery, ask *asking, why error) 
 	var refusal *admission.Refusal
 	var inFlight *admission.InFlight
 	var missing *admission.MissingPeriods
+	var ended *admission.Ended
 	var wait time.Duration
 	switch {
 	case errors.As(why, &refusal):
@@ -79,6 +80,11 @@ func (w *Worker) heed(ctx context.Context, d *delivery, ask *asking, why error) 
 		if wait > inFlightWait { // another delivery is on it: do not hold a slot for it
 			return w.without(d, tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
 		}
+	case errors.As(why, &ended):
+		if ans := w.ended(ctx, d); ans != nil {
+			return ans
+		}
+		return w.without(d, tasks.Interrupted, 0, "it was opened again while it waited")
 	case errors.As(why, &missing):
 		return w.patiently(ctx, d, "unit budgets cannot be seeded", func() error { return w.seed(ctx, missing) })
 	case w.isStopping():
@@ -149,7 +155,6 @@ type waiting struct {
 func (w *Worker) waitTurn(ctx context.Context, d *delivery, wt waiting) *answer {
 	done := w.waits.begin(d, wt.why)
 	defer done()
-	d.waited = true
 	delivered := ctx
 	ctx, cancel := context.WithTimeout(ctx, max(wt.wait, w.opts.SlotWait))
 	defer cancel()

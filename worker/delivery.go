@@ -33,7 +33,6 @@ type delivery struct {
 	refusal    *retrypolicy.Decision // the last such refusal
 	received   time.Time
 
-	waited    bool   // in its slot, so that what was read before may be stale
 	waitCause string // what it waited for last, and since when (waits.go)
 	waitSince time.Time
 }

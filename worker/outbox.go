@@ -21,19 +21,24 @@ import (
 // drains it. Safe for concurrent use.
 type outbox struct {
 	rdb     redis.UniversalClient
+	keys    outboxKeys
 	records Records
 	uploads *uploads
 	warn    *warner
-	asked   lookups      // of outboxFinished
 	down    atomic.Int64 // Unix ms until which the store is not tried first
 }
 
-// Keys of the outbox; both in one slot, without TTL: an entry goes when it is
-// in SQL.
-const (
-	outboxEntries  = "reprise:{outbox}:settlements" // hash: settlement id → settlement as JSON
-	outboxFinished = "reprise:{outbox}:finished"    // hash: "<task key>@<generation>" → settlement id
-)
+// outboxKeys are hashes without TTL beside admission's, which looks into ended
+// whenever it admits: an entry goes when it is in SQL.
+type outboxKeys struct {
+	entries  string // settlement id → settlement as JSON
+	ended    string // "<task key>@<generation>" → settlement id
+	rejected string // as entries: what no store will ever take; a person finds out what was wrong
+}
+
+func outboxUnder(prefix string) outboxKeys {
+	return outboxKeys{entries: prefix + "outbox", ended: prefix + "ended", rejected: prefix + "outbox:rejected"}
+}
 
 // outboxMax is the number of settlements the outbox takes. A full outbox
 // refuses, and with it admission closes: what cannot be kept is not called.
@@ -117,7 +122,7 @@ func (o *outbox) put(ctx context.Context, e entry) error {
 	if s.Finished {
 		finished = 1
 	}
-	n, err := outboxPut.Run(ctx, o.rdb, []string{outboxEntries, outboxFinished}, id, raw, field, finished, outboxMax).Int()
+	n, err := outboxPut.Run(ctx, o.rdb, []string{o.keys.entries, o.keys.ended}, id, raw, field, finished, outboxMax).Int()
 	if err != nil {
 		return fmt.Errorf("put a settlement into the outbox: %w", err)
 	}
@@ -131,14 +136,14 @@ func (o *outbox) put(ctx context.Context, e entry) error {
 func (o *outbox) finished(ctx context.Context, key string, generation int64) (store.Settlement, bool, error) {
 	var s store.Settlement
 	var e entry
-	id, known, err := o.endedBy(ctx, finishedField(key, generation))
+	id, err := o.rdb.HGet(ctx, o.keys.ended, finishedField(key, generation)).Result()
+	if errors.Is(err, redis.Nil) {
+		return s, false, nil
+	}
 	if err != nil {
 		return s, false, fmt.Errorf("read the outbox: %w", err)
 	}
-	if !known {
-		return s, false, nil
-	}
-	raw, err := o.rdb.HGet(ctx, outboxEntries, id).Bytes()
+	raw, err := o.rdb.HGet(ctx, o.keys.entries, id).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return s, false, errDrained
 	}
@@ -153,7 +158,7 @@ func (o *outbox) finished(ctx context.Context, key string, generation int64) (st
 
 // length is the number of settlements waiting.
 func (o *outbox) length(ctx context.Context) (int64, error) {
-	n, err := o.rdb.HLen(ctx, outboxEntries).Result()
+	n, err := o.rdb.HLen(ctx, o.keys.entries).Result()
 	if err != nil {
 		return 0, fmt.Errorf("count the outbox: %w", err)
 	}
@@ -168,7 +173,7 @@ func (o *outbox) drain(ctx context.Context) error {
 	var cursor uint64
 	for {
 		// A page may be empty before the end: only the cursor says where that is.
-		page, next, err := o.rdb.HScan(ctx, outboxEntries, cursor, "", drainPage).Result()
+		page, next, err := o.rdb.HScan(ctx, o.keys.entries, cursor, "", drainPage).Result()
 		if err != nil {
 			return fmt.Errorf("read the outbox: %w", err)
 		}
@@ -180,7 +185,7 @@ func (o *outbox) drain(ctx context.Context) error {
 			return fmt.Errorf("write the outbox to the store: %w", err)
 		}
 		if len(drop) > 0 {
-			if err := outboxDrop.Run(ctx, o.rdb, []string{outboxEntries, outboxFinished}, drop...).Err(); err != nil {
+			if err := outboxDrop.Run(ctx, o.rdb, []string{o.keys.entries, o.keys.ended}, drop...).Err(); err != nil {
 				return fmt.Errorf("drop drained outbox entries: %w", err)
 			}
 		}

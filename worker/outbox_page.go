@@ -9,10 +9,6 @@ import (
 	"reprise/store"
 )
 
-// outboxRejected is a hash without TTL: settlements that no store will ever
-// take, as they were in the outbox. A person finds out what was wrong.
-const outboxRejected = "reprise:{outbox}:rejected"
-
 // writePage stores a page of HSCAN (id, JSON, id, JSON …) and returns what may
 // be dropped. An entry that can never be stored is set aside: it must not hold
 // up the others.
@@ -52,8 +48,8 @@ func (o *outbox) writePage(ctx context.Context, page []string) (drop []any, err 
 }
 
 func (o *outbox) reject(ctx context.Context, id, raw string, why error) error {
-	o.warn.log.Error("a settlement that cannot be stored was set aside", "attempt", id, "key", outboxRejected, "error", why)
-	if err := o.rdb.HSet(ctx, outboxRejected, id, raw).Err(); err != nil {
+	o.warn.log.Error("a settlement that cannot be stored was set aside", "attempt", id, "key", o.keys.rejected, "error", why)
+	if err := o.rdb.HSet(ctx, o.keys.rejected, id, raw).Err(); err != nil {
 		return fmt.Errorf("set a settlement aside: %w", err)
 	}
 	return nil

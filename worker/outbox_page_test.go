@@ -16,7 +16,7 @@ import (
 func TestASettlementThatCannotBeStoredIsSetAsideAndHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, nil)
-	const entries, rejected = "reprise:{outbox}:settlements", "reprise:{outbox}:rejected"
+	const entries, rejected = "reprise:{adm}:outbox", "reprise:{adm}:outbox:rejected"
 	put := func(id string, s store.Settlement) {
 		raw, err := json.Marshal(map[string]any{"Settlement": s})
 		require.NoError(t, err)

@@ -41,14 +41,25 @@ func (d *delivery) tooShort(now time.Time, need time.Duration) bool {
 	return !d.deadline.IsZero() && d.deadline.Sub(now) < need+settleMargin
 }
 
-// settled answers a task that has its verdict already, without a call: the
-// point read of every delivery. What waits in the outbox counts as settled.
+// settled answers a task that has its verdict in SQL already, without a call:
+// the point read of every delivery. Whether one waits in the outbox is told by
+// admission, with the permit or instead of it.
 func (w *Worker) settled(ctx context.Context, d *delivery) *answer {
+	return w.answered(ctx, d, w.records.Standing)
+}
+
+// ended answers a task that has its verdict in SQL or in the outbox: for those
+// that may end before admission is asked, and when it was.
+func (w *Worker) ended(ctx context.Context, d *delivery) *answer {
+	return w.answered(ctx, d, w.standing)
+}
+
+func (w *Worker) answered(ctx context.Context, d *delivery, standing func(context.Context, string) (store.Standing, error)) *answer {
 	read := func() (err error) {
 		if w.unsaved.Load() > 0 {
 			return errUnsaved
 		}
-		d.standing, err = w.standing(ctx, d.payload.Key)
+		d.standing, err = standing(ctx, d.payload.Key)
 		return err
 	}
 	if ans := w.patiently(ctx, d, "the store cannot be read", read); ans != nil {
@@ -75,6 +86,9 @@ func (w *Worker) expired(ctx context.Context, d *delivery) *answer {
 	if !d.payload.Input.ExpiredAt(w.now()) {
 		return nil
 	}
+	if ans := w.ended(ctx, d); ans != nil {
+		return ans
+	}
 	return w.finish(ctx, d, retrypolicy.Classified{
 		Outcome: tasks.LinkExpired,
 		Reason:  string(tasks.LinkExpired) + ": the signed URL's expiry has passed; enqueue it with a fresh one",
@@ -92,9 +106,6 @@ func (w *Worker) stillOpen(ctx context.Context, d *delivery) *answer {
 		return w.without(d, tasks.StoreDown, 0, "results wait for a place to be kept")
 	}
 	found, err := w.records.Standing(ctx, d.payload.Key)
-	if err == nil && !found.Finished && d.waited {
-		found, err = w.standing(ctx, d.payload.Key)
-	}
 	if err != nil {
 		w.warn.do("store", "the store cannot be read; tasks wait", err)
 		w.giveBack(d, tasks.Refused)

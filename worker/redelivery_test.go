@@ -108,7 +108,7 @@ func TestTheSameWorkInTwoQueuesIsOneCall(t *testing.T) {
 // HSCAN returns empty pages before its end; the drain once took one for it.
 func TestALargeOutboxIsDrainedWhole(t *testing.T) {
 	t.Parallel()
-	const n, entries = 12_000, "reprise:{outbox}:settlements"
+	const n, entries = 12_000, "reprise:{adm}:outbox"
 	r := newRig(t, auddsim.Config{}, nil)
 	at := time.Now()
 	pipe := r.rdb.Pipeline()

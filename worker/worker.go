@@ -118,7 +118,7 @@ func (w *Worker) connect() error {
 	}
 	w.gates = &gates{Gates: inner, warn: w.warn}
 	w.uploads = &uploads{ledger: w.opts.Ledger, rdb: queue, verify: w.opts.Verify}
-	w.outbox = &outbox{rdb: queue, records: w.records, uploads: w.uploads, warn: w.warn}
+	w.outbox = &outbox{rdb: queue, keys: outboxUnder(w.opts.Admission.Prefix), records: w.records, uploads: w.uploads, warn: w.warn}
 	w.rescues = &rescues{rdb: queue, warn: w.warn, kick: make(chan struct{}, 1), now: w.now}
 	w.paths = newPaths(w)
 	w.servers = &fleet{w: w}

@@ -15,7 +15,7 @@ import (
 )
 
 // storeOutbox is where settlements wait for the store.
-const storeOutbox = "reprise:{outbox}:settlements"
+const storeOutbox = "reprise:{adm}:outbox"
 
 // Another program holds the database for 20 s: longer than every timeout of
 // the store, so that settlements go through the outbox.

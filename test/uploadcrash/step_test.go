@@ -45,11 +45,11 @@ type step struct {
 const big = 12 << 20 // more than the buffers between worker and simulator
 
 var (
-	acquire   = func(r *rig) func(passing) bool { return containing("reprise:{adm}:", r.task.Key) }
+	acquire   = func(r *rig) func(passing) bool { return containing("reprise:{adm}:g", r.task.Key) }
 	readMark  = containing("reprise:{ledger}:mark", "hgetall")
 	writeMark = without(containing("reprise:{ledger}:mark"), "hgetall")
 	putOutbox = func(r *rig) func(passing) bool {
-		return containing("reprise:{outbox}:settlements", r.task.Key, "eval")
+		return containing("reprise:{adm}:outbox", r.task.Key, "eval")
 	}
 	asynqsDone = containing("asynq:{upload}:lease", "asynq:{upload}:completed")
 )
