@@ -27,10 +27,11 @@ func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
 		// An attempt id is good for one grant: admission settles one whose
 		// answer it could not deliver.
 		ask.req.AttemptID = newAttemptID()
+		ask.at = time.Now()
 		permit, err := w.gates.Acquire(ctx, ask.req)
 		if err == nil {
 			d.permit = permit
-			w.shutLog.granted(permit)
+			w.shutLog.granted(permit, ask.at)
 			return nil
 		}
 		if ans := w.heed(ctx, d, &ask, err); ans != nil {
@@ -56,6 +57,7 @@ func (w *Worker) slotUntil(d *delivery) time.Time {
 // asking is one wait for a permit.
 type asking struct {
 	req   admission.Request
+	at    time.Time     // of the last question
 	until time.Time     // the slot is held no longer
 	down  time.Duration // back-off while admission cannot be asked
 }
@@ -70,7 +72,7 @@ func (w *Worker) heed(ctx context.Context, d *delivery, ask *asking, why error) 
 	switch {
 	case errors.As(why, &refusal):
 		w.metrics.refusal(d.payload.Path, refusal.Gate)
-		w.shutLog.refused(d.payload.Path, refusal)
+		w.shutLog.refused(d.payload.Path, refusal, ask.at)
 		if ans := w.hopeless(ctx, d, refusal); ans != nil {
 			return ans
 		}
@@ -185,6 +187,11 @@ func (w *Worker) waitTurn(ctx context.Context, d *delivery, wt waiting) *answer 
 // when the queue opens early.
 const closedWait = 10 * time.Second
 
+// haltedWait is how long a task bound to a halted source waits before it asks
+// again: a person may resume the source at any moment, and its queue is not
+// paused, so nothing would wake the task.
+const haltedWait = 5 * time.Minute
+
 // refused sends a task back to the queue: until its gate opens or, when no
 // source is left for any task of the queue, for a moment while the queue
 // closes. A task may be refused where others are not, because it is bound to a
@@ -195,8 +202,11 @@ func (w *Worker) refused(ctx context.Context, d *delivery, r *admission.Refusal)
 		if ans := w.shutOut(ctx, d); ans != nil {
 			return ans
 		}
-		if d.payload.Params.Source == "" {
+		switch {
+		case d.payload.Params.Source == "":
 			wait = w.opts.SlotWait // a source opened meanwhile, or it cannot be told
+		case r.Gate == admission.GateHalt:
+			wait = min(wait, haltedWait)
 		}
 	}
 	return w.without(d, tasks.Refused, wait, fmt.Sprintf("gate %s of source %s opens in %s", r.Gate, r.Source, r.RetryAfter.Round(time.Second)))

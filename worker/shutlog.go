@@ -10,11 +10,18 @@ import (
 )
 
 // shutLog says once when a source stops taking calls of a path, and once when
-// it takes them again: one line per change, never one per task.
+// it takes them again: one line per change, never one per task. Answers arrive
+// in any order; one that was asked for before the last change says nothing new.
 type shutLog struct {
 	log  *slog.Logger
 	mu   sync.Mutex
-	shut map[string]admission.Gate // by "source/path"
+	last map[string]change // by "source/path"
+}
+
+// change is the last line written about a source+path.
+type change struct {
+	gate admission.Gate // that shut it; "" when it was opened
+	at   time.Time
 }
 
 // shutLogMin is the least throttle worth a line: shorter ones, without a
@@ -22,10 +29,10 @@ type shutLog struct {
 const shutLogMin = 2 * time.Second
 
 func newShutLog(log *slog.Logger) *shutLog {
-	return &shutLog{log: log, shut: map[string]admission.Gate{}}
+	return &shutLog{log: log, last: map[string]change{}}
 }
 
-func (s *shutLog) refused(path tasks.Path, r *admission.Refusal) {
+func (s *shutLog) refused(path tasks.Path, r *admission.Refusal, asked time.Time) {
 	switch r.Gate {
 	case admission.GateBreaker, admission.GateHalt, admission.GateThrottle:
 	default:
@@ -35,26 +42,29 @@ func (s *shutLog) refused(path tasks.Path, r *admission.Refusal) {
 		return
 	}
 	name := r.Source + "/" + string(path)
-	s.mu.Lock()
-	known := s.shut[name] == r.Gate
-	s.shut[name] = r.Gate
-	s.mu.Unlock()
-	if !known {
+	if s.changed(name, r.Gate, asked) {
 		s.log.Warn("source takes no calls", "source", r.Source, "path", string(path), "gate", string(r.Gate), "for", r.RetryAfter)
 	}
 }
 
-func (s *shutLog) granted(p *admission.Permit) {
+func (s *shutLog) granted(p *admission.Permit, asked time.Time) {
 	if p.Probe {
 		s.log.Info("probing a source", "source", p.Source, "path", string(p.Path), "epoch", p.Epoch)
 		return
 	}
-	name := p.Source + "/" + string(p.Path)
-	s.mu.Lock()
-	_, was := s.shut[name]
-	delete(s.shut, name)
-	s.mu.Unlock()
-	if was {
+	if s.changed(p.Source+"/"+string(p.Path), "", asked) {
 		s.log.Info("source takes calls again", "source", p.Source, "path", string(p.Path), "epoch", p.Epoch)
 	}
+}
+
+// changed notes what shuts a source+path, "" for nothing; true if that is news.
+func (s *shutLog) changed(name string, gate admission.Gate, asked time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.last[name]
+	if last.gate == gate || asked.Before(last.at) {
+		return false
+	}
+	s.last[name] = change{gate: gate, at: time.Now()}
+	return true
 }

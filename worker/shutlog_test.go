@@ -1,0 +1,39 @@
+package worker
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/admission"
+	"reprise/tasks"
+)
+
+func TestOneLineForEachChangeOfASourceWhateverTheOrderOfAnswers(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	s := newShutLog(slog.New(slog.NewTextHandler(&out, nil)))
+	permit := &admission.Permit{Source: "main", Path: tasks.Recognize}
+	refusal := &admission.Refusal{Gate: admission.GateBreaker, Source: "main", RetryAfter: time.Minute}
+	before := time.Now().Add(-time.Second)
+	lines := func() int { return strings.Count(out.String(), "\n") }
+
+	s.granted(permit, before)
+	require.Zero(t, lines(), "open is what a source is")
+	s.refused(tasks.Recognize, refusal, before)
+	s.refused(tasks.Recognize, refusal, time.Now())
+	require.Equal(t, 1, lines(), out.String())
+	s.granted(permit, before) // decided before it was shut, delivered after
+	require.Equal(t, 1, lines(), out.String())
+	s.granted(permit, time.Now())
+	require.Equal(t, 2, lines(), out.String())
+	s.refused(tasks.Recognize, refusal, before)
+	require.Equal(t, 2, lines(), out.String())
+	refusal.Gate = admission.GateHalt
+	s.refused(tasks.Recognize, refusal, time.Now())
+	require.Equal(t, 3, lines(), out.String())
+}
