@@ -15,10 +15,14 @@ import (
 // must make a new one.
 var ErrSettled = errors.New("attempt was settled already")
 
+// ErrEnded says that the task has its verdict already, in a settlement that SQL
+// has not got yet (EndedKey).
+var ErrEnded = errors.New("task has its verdict already")
+
 // Acquire asks for one call, in about one round trip; it never waits for a
 // gate to open, at most Config.Lookahead for the start it was promised. After
 // a refusal Wait tells when to ask again. The error is a *Refusal, an
-// *InFlight, a *MissingPeriods, an *Ended, ErrSettled, the end of ctx, or wraps
+// *InFlight, a *MissingPeriods, ErrEnded, ErrSettled, the end of ctx, or wraps
 // ErrUnavailable; with any error there is no permit.
 func (g *Gates) Acquire(ctx context.Context, r Request) (*Permit, error) {
 	if err := r.check(); err != nil {
@@ -135,10 +139,7 @@ func (g *Gates) read1(r Request, a answer) (*Permit, time.Duration, error) {
 	case 5:
 		return nil, 0, ErrSettled
 	case 6:
-		ended := &Ended{Settlement: f.text()}
-		if !f.bad {
-			return nil, 0, ended
-		}
+		return nil, 0, ErrEnded
 	}
 	return nil, 0, unreadable()
 }

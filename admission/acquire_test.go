@@ -304,12 +304,23 @@ func TestATaskThatEndedIsNotAdmitted(t *testing.T) {
 	b := newBench(t, nil)
 	r := request(keyOf(0))
 	r.Generation = 2
-	b.set("ended", r.Key+"@2", "attempt-of-another-worker")
+	require.NoError(t, b.rdb.HSet(t.Context(), EndedKey(b.cfg.Prefix), EndedField(r.Key, 2), "attempt-of-another-worker").Err())
 	_, err := b.Acquire(t.Context(), r)
-	var ended *Ended
-	require.ErrorAs(t, err, &ended)
-	require.Equal(t, "attempt-of-another-worker", ended.Settlement)
+	require.ErrorIs(t, err, ErrEnded)
 	require.Zero(t, b.num(mainRecognize, "inflight"))
 	r.Generation = 3 // opened again since
 	b.acquire(r)
+}
+
+// renew rebuilds a record that Redis lost while the call was on its way; the
+// same attempt may ask once more, when the answer to its acquire was lost.
+func TestARebuiltRecordAnswersItsAttemptAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	r := request(keyOf(0))
+	p := b.acquire(r)
+	require.NoError(t, p.Valid()) // its call goes out
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("j:"+r.Key), b.key("p")).Err())
+	require.NoError(t, b.Renew(t.Context()))
+	require.Equal(t, p.Source, b.acquire(r).Source)
 }

@@ -1,11 +1,22 @@
 package admission
 
+import "fmt"
+
 // DefaultPrefix is in front of every key. The braces put all keys into one
 // Redis Cluster slot, because every decision reads several of them at once.
 const DefaultPrefix = "reprise:{adm}:"
 
+// EndedKey is the hash that says which tasks have a verdict although SQL does
+// not know it yet: EndedField → id of the settlement. The worker's outbox
+// writes it; exchange admits no task that is in it.
+func EndedKey(prefix string) string { return prefix + "ended" }
+
+// EndedField is the field of a task in EndedKey.
+func EndedField(key string, generation int64) string { return fmt.Sprintf("%s@%d", key, generation) }
+
 // Every key, after the prefix. Numbers are integers; times are milliseconds of
-// Redis's clock unless it says µs. Nothing else writes them.
+// Redis's clock unless it says µs. Only ended, outbox and outbox:rejected are
+// written by others (package worker).
 //
 //	key                     type  lives          written by
 //	s:<source>:<path>       hash  for ever       exchange, renew, limits, gate
@@ -17,7 +28,9 @@ const DefaultPrefix = "reprise:{adm}:"
 //	                              the last write,
 //	                              10 min once the
 //	                              task is finished
-//	ended                   hash  while SQL lags the worker's outbox
+//	ended                   hash  while SQL lags outbox_put, outbox_drop
+//	outbox                  hash  while SQL lags outbox_put, outbox_drop
+//	outbox:rejected         hash  for ever       outbox_page.go
 //	b:<scope>:<period>      hash  40 days after  seed creates, exchange and
 //	                              its end        renew change
 //	limits                  hash  for ever       limits
@@ -57,7 +70,8 @@ const DefaultPrefix = "reprise:{adm}:"
 //
 // p: member = task key, score = when the permit ends.
 //
-// j:<task key>, the record of a task, a MessagePack map without what is 0 or empty:
+// j:<task key>, the record of a task, a MessagePack map (JSON where Redis has no
+// MessagePack); a field it does not have is 0 or empty:
 //
 //	a                        attempt id that is charged and not settled
 //	src path grp units at    of that attempt: source, path, group, units, admitted
@@ -71,7 +85,8 @@ const DefaultPrefix = "reprise:{adm}:"
 //	la lsrc lunits lat lbk   the attempt before, if it was lost: id, source, units, admitted, budgets
 //	told                     1: an attempt that reported the lost one was used and settled
 //
-// ended: <task key>@<generation> = id of the settlement that ended it.
+// ended: <task key>@<generation> = id of the settlement that ended it, an entry
+// of outbox.
 //
 // b:<scope>:<period>: reserved, spent; reserved + spent ≤ cap. scope is
 // <source>:<path>, g or group/<name>; period is 2026-11-30 or 2026-11. While it

@@ -73,14 +73,6 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("refused by gate %s of source %q for %s", r.Gate, r.Source, r.RetryAfter)
 }
 
-// Ended says that the task has its verdict already, in a settlement that SQL
-// has not got yet (hash `ended`, keys.go).
-type Ended struct { //nolint:errname // as Refusal
-	Settlement string // its id
-}
-
-func (e *Ended) Error() string { return "the task was ended by settlement " + e.Settlement }
-
 // InFlight says that another attempt of the same key holds a permit.
 type InFlight struct { //nolint:errname // as Refusal
 	Until time.Time // when that permit ends unless it is renewed; worker's wall clock

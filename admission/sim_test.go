@@ -1,9 +1,7 @@
 package admission
 
 import (
-	"cmp"
 	"container/heap"
-	"context"
 	"errors"
 	"math/rand/v2"
 	"testing"
@@ -90,27 +88,10 @@ func newWorld(t *testing.T, up *upstream, change func(*Config)) *world {
 	t.Cleanup(func() { _ = rdb.Close() })
 	w := &world{t: t, redis: m, up: up, rand: rand.New(rand.NewPCG(1, 2)), begin: time.Unix(1.7e9, 0)}
 	w.g = benchOn(t, rdb, change).Gates
-	w.g.rdb = withoutPack{UniversalClient: rdb, known: map[string]string{}}
 	m.SetTime(w.begin)
 	_, err := w.g.SeedLimits(t.Context())
 	require.NoError(t, err)
 	return w
-}
-
-// withoutPack runs scripts on a server whose Lua has cjson but no cmsgpack.
-type withoutPack struct {
-	redis.UniversalClient
-	known map[string]string // SHA-1 of a script → of what is run in its place
-}
-
-func (r withoutPack) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	return r.UniversalClient.EvalSha(ctx, cmp.Or(r.known[sha], sha), keys, args...)
-}
-
-func (r withoutPack) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
-	shim := redis.NewScript("local cmsgpack = { pack = cjson.encode, unpack = cjson.decode }\n" + script)
-	r.known[redis.NewScript(script).Hash()] = shim.Hash()
-	return shim.Eval(ctx, r.UniversalClient, keys, args...)
 }
 
 func (w *world) after(d time.Duration, do func()) { heap.Push(&w.agenda, event{w.now + d, do}) }

@@ -20,7 +20,8 @@ type form struct {
 }
 
 // newForm builds the body: the token first, then the fields, then the audio.
-// audio nil means that the call has none.
+// audio nil means that the call has none. By hand, because the length must be
+// known before the first byte goes, and mime/multipart writes to find out.
 func newForm(token string, fields []field, audio *Audio) (form, error) {
 	var src io.ReadCloser
 	var size int64
@@ -31,16 +32,14 @@ func newForm(token string, fields []field, audio *Audio) (form, error) {
 		}
 	}
 	boundary := rand.Text() // of 130 random bits: no audio holds it
-	head := make([]byte, 0, 512)
-	part := func(name, more string) {
-		head = append(append(head, "--"...), boundary...)
-		head = append(append(head, "\r\nContent-Disposition: form-data; name=\""...), name...)
-		head = append(append(append(head, '"'), more...), "\r\n\r\n"...)
+	head := bytes.NewBuffer(make([]byte, 0, 512))
+	part := func(words ...string) {
+		for _, word := range words {
+			head.WriteString(word)
+		}
 	}
-	add := func(f field) {
-		part(f.name, "")
-		head = append(append(head, f.value...), "\r\n"...)
-	}
+	begin := "--" + boundary + "\r\nContent-Disposition: form-data; name=\""
+	add := func(f field) { part(begin, f.name, "\"\r\n\r\n", f.value, "\r\n") }
 	add(field{"api_token", token})
 	for _, f := range fields {
 		add(f)
@@ -51,17 +50,18 @@ func newForm(token string, fields []field, audio *Audio) (form, error) {
 	out := form{contentType: "multipart/form-data; boundary=" + boundary}
 	end := "--" + boundary + "--\r\n"
 	if src == nil {
-		head = append(head, end...)
-		out.length, out.body = int64(len(head)), bytes.NewReader(head)
+		head.WriteString(end)
+		out.length, out.body = int64(head.Len()), head
 		return out, nil
 	}
-	part("file", `; filename="`+quoteEscaper.Replace(audio.fileName())+"\"\r\nContent-Type: application/octet-stream")
+	part(begin, `file"; filename="`, quoteEscaper.Replace(audio.fileName()), "\"\r\nContent-Type: application/octet-stream\r\n\r\n")
 	end = "\r\n" + end
-	out.length = int64(len(head)) + size + int64(len(end))
+	out.length = int64(head.Len()) + size + int64(len(end))
 	out.source = src
-	out.body = io.MultiReader(bytes.NewReader(head), &exact{src, size}, strings.NewReader(end))
+	out.body = io.MultiReader(head, &exact{src, size}, strings.NewReader(end))
 	return out, nil
 }
 
-// quoteEscaper escapes a file name as browsers do; it holds no line break.
+// quoteEscaper escapes a file name as mime/multipart does; fileName leaves no
+// line break in it.
 var quoteEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

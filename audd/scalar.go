@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // AudD sends codes and numbers as numbers or as strings, and its providers'
@@ -25,7 +26,7 @@ func scalar(raw json.RawMessage) (string, bool) {
 	}
 	switch raw[0] {
 	case '"':
-		if end := len(raw) - 1; end > 0 && raw[end] == '"' && !bytes.ContainsAny(raw[1:end], "\"\\") {
+		if end := len(raw) - 1; end > 0 && raw[end] == '"' && !bytes.ContainsAny(raw[1:end], "\"\\") && utf8.Valid(raw) {
 			return string(raw[1:end]), true // nothing is escaped
 		}
 		var s string

@@ -14,9 +14,9 @@ import (
 )
 
 type overheadSettings struct {
-	tasks, warm, rounds, slots, fetchers int
-	check                                time.Duration
-	profile                              string
+	tasks, warm, rounds, slots, servers int
+	check                               time.Duration
+	profile                             string
 }
 
 // overheadGroup pays for every task of the case: its gates are asked too.
@@ -33,14 +33,14 @@ func benchOverhead(ctx context.Context, args []string, out io.Writer) (err error
 	flags.IntVar(&set.warm, "warm", 2000, "of them done before the clock starts")
 	flags.IntVar(&set.rounds, "rounds", 5, "rounds of each kind, in turn; the median counts")
 	flags.IntVar(&set.slots, "slots", 64, "tasks worked on at once")
-	flags.IntVar(&set.fetchers, "fetchers", 1, "asynq servers that share the slots of the bare side")
+	flags.IntVar(&set.servers, "bare-servers", 1, "asynq servers that share the slots of the bare side")
 	flags.DurationVar(&set.check, "check", 20*time.Millisecond, "asynq's TaskCheckInterval")
 	flags.StringVar(&set.profile, "profile", "", "write a CPU profile of the last governed round to this file")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if set.rounds < 1 || set.fetchers < 1 || set.slots < set.fetchers || set.warm < 1 || set.tasks <= set.warm {
-		return errors.New("rounds, fetchers and warm must be positive, slots at least fetchers and tasks more than warm")
+	if set.rounds < 1 || set.servers < 1 || set.slots < set.servers || set.warm < 1 || set.tasks <= set.warm {
+		return errors.New("rounds, bare-servers and warm must be positive, slots at least bare-servers and tasks more than warm")
 	}
 	dir, err := os.MkdirTemp("", "reprise-bench-")
 	if err != nil {

@@ -73,9 +73,13 @@ func bareAsynq(_ context.Context, set overheadSettings, server *benchRedis, line
 		}
 		return nil
 	}
-	for range set.fetchers {
+	for n := range set.servers {
+		slots := set.slots / set.servers
+		if n < set.slots%set.servers {
+			slots++
+		}
 		srv := asynq.NewServerFromRedisClient(server.rdb, asynq.Config{
-			Concurrency: set.slots / set.fetchers, TaskCheckInterval: set.check, Queues: overheadQueues, LogLevel: asynq.ErrorLevel,
+			Concurrency: slots, TaskCheckInterval: set.check, Queues: overheadQueues, LogLevel: asynq.ErrorLevel,
 		})
 		err := srv.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 			line.pass()

@@ -43,20 +43,21 @@ func Decode(typ string, payload []byte) (Payload, error) {
 	return p, nil
 }
 
-// decodeOwn reads what New and Task write, which is nearly every payload. Equal
-// bytes after a round trip say all that decodeStrictly looks for: no unknown
+// decodeOwn reads what New and Task write, which is nearly every payload: what
+// scanned knows, and for the rest equal bytes after a round trip, which say all
+// that decodeStrictly looks for: no unknown
 // or repeated field, no name in another case, nothing after the end.
 func decodeOwn(payload []byte) (Payload, bool) {
-	p, same := scanned(payload)
-	if !same {
+	p, own := scanned(payload)
+	if !own {
 		p = Payload{}
 		if json.Unmarshal(payload, &p) != nil {
 			return Payload{}, false
 		}
 		again, err := json.Marshal(p)
-		same = err == nil && bytes.Equal(again, payload)
+		own = err == nil && bytes.Equal(again, payload)
 	}
-	return p, same && p.Version == PayloadVersion
+	return p, own && p.Version == PayloadVersion
 }
 
 // decodeStrictly reads a payload that may have been written by anybody.

@@ -67,7 +67,6 @@ func (w *Worker) heed(ctx context.Context, d *delivery, ask *asking, why error) 
 	var refusal *admission.Refusal
 	var inFlight *admission.InFlight
 	var missing *admission.MissingPeriods
-	var ended *admission.Ended
 	var wait time.Duration
 	switch {
 	case errors.As(why, &refusal):
@@ -82,11 +81,11 @@ func (w *Worker) heed(ctx context.Context, d *delivery, ask *asking, why error) 
 		if wait > inFlightWait { // another delivery is on it: do not hold a slot for it
 			return w.without(d, tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
 		}
-	case errors.As(why, &ended):
-		if ans := w.ended(ctx, d); ans != nil {
+	case errors.Is(why, admission.ErrEnded):
+		if ans := w.settledOrWaiting(ctx, d); ans != nil {
 			return ans
 		}
-		return w.without(d, tasks.Interrupted, 0, "it was opened again while it waited")
+		return w.without(d, tasks.Interrupted, 0, "its verdict moved while it was read; it is looked at again")
 	case errors.As(why, &missing):
 		return w.patiently(ctx, d, "unit budgets cannot be seeded", func() error { return w.seed(ctx, missing) })
 	case w.isStopping():

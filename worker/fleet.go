@@ -27,7 +27,7 @@ const groupsEvery = 2 * time.Second
 // manySlots is from where on the slots of a plan are halved between two asynq
 // servers. A server fetches one task after another, a round trip each, and
 // stands still while Redis decides a batch of admissions; two keep many slots
-// filled (docs/adr/0010-two-fetchers-for-many-slots.md).
+// filled (docs/adr/0010-two-servers-for-many-slots.md).
 const manySlots = 64
 
 // fleet is the asynq servers of a worker. A path has its own over all its

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"reprise/admission"
 	"reprise/idempotency"
 	"reprise/store"
 	"reprise/tasks"
@@ -28,16 +29,15 @@ type outbox struct {
 	down    atomic.Int64 // Unix ms until which the store is not tried first
 }
 
-// outboxKeys are hashes without TTL beside admission's, which looks into ended
-// whenever it admits: an entry goes when it is in SQL.
+// outboxKeys are hashes without TTL beside admission's keys.
 type outboxKeys struct {
-	entries  string // settlement id → settlement as JSON
-	ended    string // "<task key>@<generation>" → settlement id
+	entries  string // settlement id → settlement as JSON, until it is in SQL
+	ended    string // admission.EndedField → settlement id, as long
 	rejected string // as entries: what no store will ever take; a person finds out what was wrong
 }
 
 func outboxUnder(prefix string) outboxKeys {
-	return outboxKeys{entries: prefix + "outbox", ended: prefix + "ended", rejected: prefix + "outbox:rejected"}
+	return outboxKeys{entries: prefix + "outbox", ended: admission.EndedKey(prefix), rejected: prefix + "outbox:rejected"}
 }
 
 // outboxMax is the number of settlements the outbox takes. A full outbox
@@ -67,8 +67,6 @@ var (
 func (o *outbox) storeUsable() bool { return time.Now().UnixMilli() >= o.down.Load() }
 
 func (o *outbox) storeFailed() { o.down.Store(time.Now().Add(storeRest).UnixMilli()) }
-
-func finishedField(key string, generation int64) string { return fmt.Sprintf("%s@%d", key, generation) }
 
 // entry is a settlement and, for an upload, what its attempt reports to the
 // ledger. Both are idempotent.
@@ -110,7 +108,7 @@ func (o *outbox) put(ctx context.Context, e entry) error {
 	if err != nil {
 		return fmt.Errorf("encode a settlement for the outbox: %w", err)
 	}
-	field := finishedField(s.Key, s.Generation)
+	field := admission.EndedField(s.Key, s.Generation)
 	id := field
 	if s.Call != nil {
 		id = s.Call.AttemptID
@@ -132,11 +130,11 @@ func (o *outbox) put(ctx context.Context, e entry) error {
 	return nil
 }
 
-// finished finds the settlement that ended a key in this generation.
-func (o *outbox) finished(ctx context.Context, key string, generation int64) (store.Settlement, bool, error) {
+// ended finds the settlement that ended a key in this generation.
+func (o *outbox) ended(ctx context.Context, key string, generation int64) (store.Settlement, bool, error) {
 	var s store.Settlement
 	var e entry
-	id, err := o.rdb.HGet(ctx, o.keys.ended, finishedField(key, generation)).Result()
+	id, err := o.rdb.HGet(ctx, o.keys.ended, admission.EndedField(key, generation)).Result()
 	if errors.Is(err, redis.Nil) {
 		return s, false, nil
 	}

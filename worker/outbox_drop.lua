@@ -1,5 +1,5 @@
 -- Drop drained settlements, each only if it is still what was drained.
--- KEYS[1] entries (hash)   KEYS[2] finished (hash)
+-- KEYS[1] entries (hash)   KEYS[2] ended (hash)
 -- ARGV    triples: settlement id, settlement as JSON, "<key>@<generation>"
 -- reply: how many were dropped
 local dropped = 0

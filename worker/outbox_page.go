@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"reprise/admission"
 	"reprise/store"
 )
 
@@ -26,7 +27,7 @@ func (o *outbox) writePage(ctx context.Context, page []string) (drop []any, err 
 			}
 		}
 		batch = append(batch, e)
-		drop = append(drop, page[i], page[i+1], finishedField(e.Settlement.Key, e.Settlement.Generation))
+		drop = append(drop, page[i], page[i+1], admission.EndedField(e.Settlement.Key, e.Settlement.Generation))
 	}
 	if err = o.write(ctx, batch...); !errors.Is(err, store.ErrInvalid) {
 		return drop, err

@@ -1,5 +1,5 @@
 -- Keep one settlement in the outbox. Idempotent by id.
--- KEYS[1] entries (hash)   KEYS[2] finished (hash)
+-- KEYS[1] entries (hash)   KEYS[2] ended (hash)
 -- ARGV[1] settlement id   ARGV[2] settlement as JSON   ARGV[3] "<key>@<generation>"
 -- ARGV[4] 1 when it ends the task   ARGV[5] the most entries there may be
 -- reply: 1 kept, 0 full

@@ -41,20 +41,23 @@ func (d *delivery) tooShort(now time.Time, need time.Duration) bool {
 	return !d.deadline.IsZero() && d.deadline.Sub(now) < need+settleMargin
 }
 
-// settled answers a task that has its verdict in SQL already, without a call:
-// the point read of every delivery. Whether one waits in the outbox is told by
-// admission, with the permit or instead of it.
+// settled answers a task that has its verdict already, without a call: the
+// point read of every delivery. Whether a verdict waits in the outbox admission
+// says instead of granting; only where a delivery may end without asking it, an
+// upload or a link that expires, the outbox is read here.
 func (w *Worker) settled(ctx context.Context, d *delivery) *answer {
-	return w.answered(ctx, d, w.records.Standing)
+	if d.payload.Path == tasks.Upload || d.payload.Input.ExpiresAt != 0 {
+		return w.settledOrWaiting(ctx, d)
+	}
+	return w.pointRead(ctx, d, w.records.Standing)
 }
 
-// ended answers a task that has its verdict in SQL or in the outbox: for those
-// that may end before admission is asked, and when it was.
-func (w *Worker) ended(ctx context.Context, d *delivery) *answer {
-	return w.answered(ctx, d, w.standing)
+// settledOrWaiting is settled that also looks into the outbox.
+func (w *Worker) settledOrWaiting(ctx context.Context, d *delivery) *answer {
+	return w.pointRead(ctx, d, w.standing)
 }
 
-func (w *Worker) answered(ctx context.Context, d *delivery, standing func(context.Context, string) (store.Standing, error)) *answer {
+func (w *Worker) pointRead(ctx context.Context, d *delivery, standing func(context.Context, string) (store.Standing, error)) *answer {
 	read := func() (err error) {
 		if w.unsaved.Load() > 0 {
 			return errUnsaved
@@ -86,9 +89,6 @@ func (w *Worker) expired(ctx context.Context, d *delivery) *answer {
 	if !d.payload.Input.ExpiredAt(w.now()) {
 		return nil
 	}
-	if ans := w.ended(ctx, d); ans != nil {
-		return ans
-	}
 	return w.finish(ctx, d, retrypolicy.Classified{
 		Outcome: tasks.LinkExpired,
 		Reason:  string(tasks.LinkExpired) + ": the signed URL's expiry has passed; enqueue it with a fresh one",
@@ -98,7 +98,8 @@ func (w *Worker) expired(ctx context.Context, d *delivery) *answer {
 // stillOpen reads again where the task stands, now that its permit keeps every
 // other delivery out: one that was in flight when it was read first (the same
 // key in another group's queue, a worker that was frozen) has settled before it
-// gave the permit back. Nor may a call be made while this worker holds results
+// gave the permit back: in SQL, or in the outbox, and then no permit was given.
+// Nor may a call be made while this worker holds results
 // that neither SQL nor the outbox takes.
 func (w *Worker) stillOpen(ctx context.Context, d *delivery) *answer {
 	if w.unsaved.Load() > 0 {
@@ -129,7 +130,7 @@ func (w *Worker) standing(ctx context.Context, key string) (store.Standing, erro
 	if err != nil || found.Finished {
 		return found, err
 	}
-	kept, waits, err := w.outbox.finished(ctx, key, found.Generation)
+	kept, waits, err := w.outbox.ended(ctx, key, found.Generation)
 	if err != nil || !waits {
 		return found, err
 	}

@@ -42,9 +42,6 @@ func (w *Worker) ledgerSays(ctx context.Context, d *delivery) *answer {
 	if d.payload.Path != tasks.Upload {
 		return nil
 	}
-	if ans := w.ended(ctx, d); ans != nil {
-		return ans
-	}
 	now := w.now()
 	var st idempotency.Standing
 	var refused error

@@ -124,11 +124,8 @@ func (w *Worker) recognizeUpload(ctx context.Context, client *audd.Client, v ver
 	if v.d.payload.Input.Kind != tasks.URLInput {
 		audio.Open = in.openStart
 	}
-	cctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(w.halted, cancel)()
 	start := w.now()
-	got, err := client.Recognize(cctx, audd.RecognizeRequest{Audio: audio, BeforeBody: func(context.Context) error { return v.permit.Valid() }})
+	got, err := client.Recognize(w.halted, audd.RecognizeRequest{Audio: audio, BeforeBody: func(context.Context) error { return v.permit.Valid() }})
 	took := w.now().Sub(start)
 	class := retrypolicy.Classify(retrypolicy.Attempt{Path: tasks.Recognize, Match: got.Song != nil, Err: err, InputKind: v.d.payload.Input.Kind})
 	decision := w.policy.Decide(tasks.Recognize, class, retrypolicy.Record{}, w.random())

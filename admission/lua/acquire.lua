@@ -4,16 +4,16 @@
 -- granted is what the caller hears: the permit and, if the task has a history,
 -- that.
 function M.granted(j)
-  local out = { 1, j.src, rnum(j, 'epoch'), j.at, max(0, j.start - now_us), rnum(j, 'probe'), rstr(j, 'bk') }
-  if j.ff or j.gen or j.last or j.la or j.pb > 1 then
-    local past = { rnum(j, 'gen'), rnum(j, 'counted'), j.pb - 1, rnum(j, 'streak'), rnum(j, 'same'), rnum(j, 'thr'), rstr(j, 'last'),
+  local out = { 1, j.src, rnum(j, 'epoch'), rnum(j, 'at'), max(0, rnum(j, 'start') - now_us), rnum(j, 'probe'), rstr(j, 'bk') }
+  if j.ff or j.gen or j.last or j.la or rnum(j, 'pb') > 1 then
+    local past = { rnum(j, 'gen'), rnum(j, 'counted'), rnum(j, 'pb') - 1, rnum(j, 'streak'), rnum(j, 'same'), rnum(j, 'thr'), rstr(j, 'last'),
       rnum(j, 'spent'), rnum(j, 'ff'), rstr(j, 'la'), rstr(j, 'lsrc'), rnum(j, 'lunits'), rnum(j, 'lat') }
     for i = 1, #past do out[#out + 1] = past[i] end
   end
   return out
 end
 
--- gates: all that a call in this scope has to pass, in the order it is asked.
+-- gates: all that a call in this lane has to pass, in the order it is asked.
 -- They are put together once a script, after its settles, which change what AIMD
 -- allows.
 function M.gates(c)
@@ -25,12 +25,12 @@ function M.gates(c)
   M.permit_gate(c, 'global_concurrency', g, 'inflight', num(g, 'lc'))
   if share > 0 then -- a group's share of the permits and of the rate of a source+path
     if limit > 0 then M.permit_gate(c, 'group_concurrency', q, c.inside, max(1, floor(limit * share))) end
-    M.rate_gate(c, 'group_requests', q, 'tat:' .. c.name, per_minute * share, burst)
+    M.rate_gate(c, { gate = 'group_requests', st = q, field = 'tat:' .. c.name }, per_minute * share, burst)
   end
-  M.rate_gate(c, 'requests', s, 'tat', per_minute, burst)
-  M.rate_gate(c, 'units', s, 'utat', num(s, 'lu'), num(s, 'lub'), true)
-  M.rate_gate(c, 'global_requests', g, 'tat', num(g, 'lr'), num(g, 'lrb'))
-  M.rate_gate(c, 'global_units', g, 'utat', num(g, 'lu'), num(g, 'lub'), true)
+  M.rate_gate(c, { gate = 'requests', st = s, field = 'tat' }, per_minute, burst)
+  M.rate_gate(c, { gate = 'units', st = s, field = 'utat', units = true }, num(s, 'lu'), num(s, 'lub'))
+  M.rate_gate(c, { gate = 'global_requests', st = g, field = 'tat' }, num(g, 'lr'), num(g, 'lrb'))
+  M.rate_gate(c, { gate = 'global_units', st = g, field = 'utat', units = true }, num(g, 'lu'), num(g, 'lub'))
   M.budget_gates(c, '', c.name, s)
   M.budget_gates(c, 'global_', 'g', g)
   if q then M.budget_gates(c, 'group_', 'group/' .. c.group, q) end
@@ -43,13 +43,13 @@ function M.permit_gate(c, gate, st, field, limit)
   if limit > 0 then c.permits[#c.permits + 1] = { gate = gate, st = st, field = field, limit = limit } end
 end
 
-function M.rate_gate(c, gate, st, field, per_minute, burst, units)
+function M.rate_gate(c, gate, per_minute, burst)
   if per_minute <= 0 then return end
   local interval = 60000000 / per_minute
-  burst = max(1, burst)
-  c.rates[#c.rates + 1] = { gate = gate, rate = M.tat_of(st, field), interval = interval, burst = burst, units = units,
-    ahead = min(lookahead, 15000 + 1.5 * interval), -- how late a call may start, µs
-    most = units and DAY * 1000 or (burst + 2) * interval + 2000000 } -- how far its tat may be; one call may take very many units
+  gate.rate, gate.interval, gate.burst = M.tat_of(gate.st, gate.field), interval, max(1, burst)
+  gate.ahead = min(lookahead, 15000 + 1.5 * interval) -- how late a call may start, µs
+  gate.most = gate.units and DAY * 1000 or (gate.burst + 2) * interval + 2000000 -- how far its tat may be; one call may take very many units
+  c.rates[#c.rates + 1] = gate
 end
 
 -- budget_gates: day and month of the scope whose limits are in st.
@@ -79,7 +79,7 @@ function M.rate(gate, t, r)
   if n <= 0 then return end
   local start = M.gcra(gate, n)
   if start > now_us + gate.ahead then
-    return M.no(gate.gate, M.place(gate.rate.st, gate.rate.field, start - gate.ahead, gate.interval, r), false, false)
+    return M.no(gate.gate, M.place(gate.st, gate.field, start - gate.ahead, gate.interval, r), false, false)
   end
   if start > t.start then t.start = start end
 end
@@ -100,7 +100,7 @@ end
 -- try asks every gate of one source; nil, or the first refusal.
 function M.try(t, source)
   local r = t.r
-  local c = M.scope(source.name, r.path, r.group)
+  local c = M.lane(source.name, r.path, r.group)
   if c.s.v.rev == nil then
     t.unseeded = true
     return M.no('halt', FOREVER, true, false)
@@ -127,7 +127,7 @@ function M.take(t, j)
     local b = c.budgets[i].budget
     b.reserved, b.changed = b.reserved + r.units, true
   end
-  M.hold(r.key, now + ttl)
+  M.extend(r.key, now + ttl)
   M.count(c, 1)
   if num(c.s, 'inflight') >= M.permits_of(c.s) then put(c.s, 'full', now) end
   if t.probe then put(c.s, 'probe', r.key .. ' ' .. r.attempt) end
@@ -163,14 +163,11 @@ function M.forget_lost(j) j.la, j.lsrc, j.lunits, j.lat, j.lbk, j.told = nil, ni
 function M.acquire(r)
   local j = M.record(r.key)
   if M.settled(j, r.attempt) then return { 5 } end
-  if j.a then
-    local untill = M.permit_end(r.key)
-    if untill and untill > now then
-      if j.a == r.attempt then return M.granted(j) end
-      return { 2, untill, now }
-    end
-  end
-  if r.ended then return { 6, r.ended } end
+  local untill = j.a and M.permit_end(r.key)
+  local running = untill and untill > now
+  if running and j.a == r.attempt then return M.granted(j) end
+  if r.ended then return { 6 } end
+  if running then return { 2, untill, now } end
   local t = { r = r }
   local best, missing
   local all_shut = true

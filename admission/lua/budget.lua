@@ -1,8 +1,8 @@
--- Part of exchange and renew: unit budgets, b:<scope>:<period>. A budget is
+-- Part of exchange, ask and renew: unit budgets, b:<scope>:<period>. A budget is
 -- reserved before the call and spent by its settle; a hash without `spent` was
 -- lost or never seeded.
 
--- budget_of reads a budget once a script; what changed is written by M.balance.
+-- budget_of reads a budget once a script; what changed is written by the flush.
 local budgets = {}
 function M.budget_of(name)
   local b = budgets[name]
@@ -37,14 +37,14 @@ function M.move(list, reserved, spent)
     if b.there then
       b.reserved, b.spent, b.changed = max(0, b.reserved + reserved), max(0, b.spent + spent), true
     elseif spent > 0 then
-      redis.call('HINCRBY', b.key, 'late:' .. int(now), spent)
-      redis.call('PEXPIRE', b.key, 40 * DAY)
+      redis.call('HINCRBY', b.key, 'late:' .. int(now), int(spent))
+      redis.call('PEXPIRE', b.key, int(40 * DAY))
     end
   end
 end
 
-function M.balance()
+flushers[#flushers + 1] = function()
   for _, b in pairs(budgets) do
-    if b.changed then redis.call('HSET', b.key, 'reserved', b.reserved, 'spent', b.spent) end
+    if b.changed then redis.call('HSET', b.key, 'reserved', int(b.reserved), 'spent', int(b.spent)) end
   end
 end

@@ -23,7 +23,7 @@ function M.load_of(name, path)
   return num(s, 'inflight') / max(1, M.permits_of(s))
 end
 
--- swap puts the i-th in front and keeps the others in order.
+-- front puts the i-th in front and keeps the others in order.
 function M.front(list, i) table.insert(list, 1, table.remove(list, i)) end
 
 -- two_choices: of two random candidates the healthier and less busy is first,

@@ -16,8 +16,8 @@
 --              possibly billed, streak, same outcome, throttles, last outcome, spent ms, first failure ms, lost attempt, its source,
 --              its units, its admission ms}
 --          {0, gate, source, retry ms, no source, never, reason of a halt} · {2, until ms, now ms} · {3, now ms, missing budget …} · {4} limits not loaded · {5} attempt was settled before ·
---          {6, id of the settlement that ended the task}
-local settles, acquires, keys, generations = {}, {}, {}, {}
+--          {6} the task has its verdict, in a settlement SQL has not got yet
+local settles, acquires, keys, ended_fields = {}, {}, {}, {}
 local a, k = ARGV, at -- a text plus 0 is its number
 for i = 1, a[k] + 0 do
   settles[i] = { key = a[k + 1], attempt = a[k + 2], source = a[k + 3], path = a[k + 4], group = a[k + 5], gen = a[k + 6] + 0,
@@ -32,18 +32,15 @@ for i = 1, a[k] + 0 do
   acquires[i] = { key = a[k + 1], attempt = a[k + 2], path = a[k + 3], group = a[k + 4], gen = a[k + 5] + 0, units = a[k + 6] + 0,
     bounded = a[k + 7] == '1', exclude = a[k + 8], pinned = a[k + 9], r1 = a[k + 10] + 0, r2 = a[k + 11] + 0 }
   keys[#keys + 1] = a[k + 1]
-  generations[i] = a[k + 1] .. '@' .. a[k + 5]
+  ended_fields[i] = a[k + 1] .. '@' .. a[k + 5]
   k = k + 11
 end
 M.load(keys)
-local ended = #acquires > 0 and redis.call('HMGET', P .. 'ended', unpack(generations))
+local ended = #acquires > 0 and redis.call('HMGET', P .. 'ended', unpack(ended_fields))
 for i = 1, #acquires do acquires[i].ended = ended[i] end
 M.sweep()
 local reply = { num(g, 'rev') }
 for i = 1, #settles do reply[#reply + 1] = M.settle(settles[i]) end
 for i = 1, #acquires do reply[#reply + 1] = M.acquire(acquires[i]) end
-M.store()
-M.balance()
-M.wind()
 M.flush()
 return reply

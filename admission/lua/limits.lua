@@ -22,7 +22,7 @@ end
 local rev = tonumber(redis.call('HGET', key, 'rev') or '0')
 if changed > 0 or rev == 0 then
   rev = rev + 1
-  redis.call('HSET', key, 'rev', rev, 'by', ARGV[3], 'at', now)
+  redis.call('HSET', key, 'rev', int(rev), 'by', ARGV[3], 'at', int(now))
 end
 
 local known, scopes = {}, {}

@@ -3,7 +3,7 @@
 -- KEYS 1 <prefix>g
 -- ARGV 1 prefix · 2 task key or '' · then names of hashes without the prefix
 -- reply: {now ms, expiry of the key's permit or 0, {field, value …} per hash}
-local reply = { now, tonumber(ARGV[2] ~= '' and redis.call('ZSCORE', P .. 'p', ARGV[2]) or 0) or 0 }
+local reply = { now, ARGV[2] ~= '' and M.permit_end(ARGV[2]) or 0 }
 for i = 3, #ARGV do
   local key = string.match(ARGV[i], '^j:(.+)$')
   if key then

@@ -8,10 +8,10 @@ local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now = math.floor(now_us / 1000)
 local floor, max, min, ceil = math.floor, math.max, math.min, math.ceil
-local HOUR, DAY = 3600000, 86400000
+local DAY = 86400000
 
--- Lua prints 14 digits of a number; microseconds have 16. Redis prints all of
--- them, so a command takes a whole number as it is.
+-- Lua prints 14 digits of a number, microseconds have 16; and some versions of
+-- Redis write 100000000 as 1e+8 (redis/redis#13113). So numbers go out as text.
 local function int(x) return string.format('%.0f', x) end
 
 -- A state hash is read once per script and its changed fields are written once
@@ -48,13 +48,18 @@ end
 
 function M.add(st, field, n) put(st, field, num(st, field) + n) end
 
+-- flush writes what the script changed; parts that keep something else add to
+-- flushers, which run before the state hashes are written.
+local flushers = {}
+
 function M.flush()
+  for i = 1, #flushers do flushers[i]() end
   for name, st in pairs(states) do
     if st.dirty then
       local args, n = { 'HSET', P .. name }, 2
       for field in pairs(st.d) do
         local value = st.v[field]
-        if type(value) == 'number' then value = floor(value + 0.5) end
+        if type(value) == 'number' then value = int(value) end
         args[n + 1], args[n + 2] = field, value
         n = n + 2
       end

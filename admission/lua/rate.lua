@@ -3,8 +3,8 @@
 
 local WAIT_US = 15000000 -- waiters are spread over at most this much time
 
--- tat_of: the tat of a state's field, read once a script; what changed is
--- written by M.wind.
+-- tat_of: the tat of a state's field, read once a script; what changed is put
+-- back by the flush.
 local rates = {}
 function M.tat_of(st, field)
   st.tats = st.tats or {}
@@ -17,7 +17,7 @@ function M.tat_of(st, field)
   return rate
 end
 
-function M.wind()
+flushers[#flushers + 1] = function()
   for i = 1, #rates do
     local rate = rates[i]
     if rate.changed then put(rate.st, rate.field, rate.tat) end
@@ -52,8 +52,10 @@ end
 
 -- credit gives n cells back that were taken at `taken` (µs).
 function M.credit(st, field, per_minute, n, taken)
-  if per_minute <= 0 or n <= 0 or num(st, field .. '_idle') > taken then return end
-  put(st, field, num(st, field) - floor(n * 60000000 / per_minute))
+  if per_minute <= 0 or n <= 0 then return end
+  local rate = M.tat_of(st, field)
+  if (rate.idle or num(st, field .. '_idle')) > taken then return end
+  rate.tat, rate.changed = rate.tat - floor(n * 60000000 / per_minute), true
 end
 
 -- place: when a refused caller should come back, ms. Waiters get places one

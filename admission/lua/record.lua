@@ -1,10 +1,13 @@
--- Part of exchange, renew, seed and peek: permits (p) and the records of tasks,
--- j:<key>. Those a script is about are read at once; what it changed is written
--- once, at its end. A record is a table without what is 0 or ''; keys.go has
--- its fields.
-local RECORD_MS, TOMBSTONE_MS = 14 * DAY, 600000
-local records, ends = {}, {}     -- by task key: the record; when its permit ends, false without one
-local unsaved, untold = {}, {}   -- by task key: ms the record has to live; true if its permit changed
+-- Part of exchange, ask, renew, seed and peek: permits (p) and the records of
+-- tasks, j:<key>. Those a script is about are read at once; what it changed is
+-- written once, by the flush. A field that a record does not have is 0 or '';
+-- keys.go lists them.
+local RECORD_MS, TOMBSTONE_MS = int(14 * DAY), int(600000)
+local records, ends = {}, {}             -- by task key: the record; when its permit ends, false without one
+local record_ttl, changed_permits = {}, {} -- by task key: ms a changed record has to live; true
+
+-- The in-memory Redis of `worker dev` has no cmsgpack.
+local packing = rawget(_G, 'cmsgpack') or { pack = cjson.encode, unpack = cjson.decode }
 
 local function rnum(j, field) return j[field] or 0 end
 local function rstr(j, field) return j[field] or '' end
@@ -23,7 +26,7 @@ function M.load(keys)
       local packed = redis.call('MGET', unpack(names))
       local scores = redis.call('ZMSCORE', P .. 'p', unpack(wanted))
       for i = 1, #wanted do
-        local ok, j = pcall(cmsgpack.unpack, packed[i] or '')
+        local ok, j = pcall(packing.unpack, packed[i] or '')
         records[wanted[i]] = ok and type(j) == 'table' and j or {}
         ends[wanted[i]] = tonumber(scores[i] or '') or false
       end
@@ -36,12 +39,12 @@ function M.record(key)
   return records[key]
 end
 
-function M.save(key) unsaved[key] = RECORD_MS end
+function M.save(key) record_ttl[key] = RECORD_MS end
 
 -- bury keeps of a finished task only which attempts were settled.
 function M.bury(key)
   records[key] = { t = records[key].t }
-  unsaved[key] = TOMBSTONE_MS
+  record_ttl[key] = TOMBSTONE_MS
 end
 
 -- permit_end: when the permit of a key ends, ms; false without one.
@@ -50,25 +53,25 @@ function M.permit_end(key)
   return ends[key]
 end
 
-function M.hold(key, untill)
-  ends[key], untold[key] = untill, true
+function M.extend(key, untill)
+  ends[key], changed_permits[key] = untill, true
 end
 
--- store writes permits and records.
-function M.store()
+function M.flush_records()
   local held, gone = {}, {}
-  for key in pairs(untold) do
+  for key in pairs(changed_permits) do
     if ends[key] then
-      held[#held + 1], held[#held + 2] = ends[key], key
+      held[#held + 1], held[#held + 2] = int(ends[key]), key
     else
       gone[#gone + 1] = key
     end
   end
   for first = 1, #held, 2000 do redis.call('ZADD', P .. 'p', unpack(held, first, min(#held, first + 1999))) end
   for first = 1, #gone, 2000 do redis.call('ZREM', P .. 'p', unpack(gone, first, min(#gone, first + 1999))) end
-  for key, ms in pairs(unsaved) do redis.call('SET', P .. 'j:' .. key, cmsgpack.pack(records[key]), 'PX', ms) end
-  untold, unsaved = {}, {}
+  for key, ms in pairs(record_ttl) do redis.call('SET', P .. 'j:' .. key, packing.pack(records[key]), 'PX', ms) end
+  changed_permits, record_ttl = {}, {}
 end
+flushers[#flushers + 1] = M.flush_records
 
 -- settled: a repeat of a settle may come after the next attempts have ended.
 function M.settled(j, attempt)
@@ -84,16 +87,18 @@ function M.remember(j, attempt)
   end
 end
 
--- scope: the states that count the calls of a path and a group at one source.
-local scopes = {}
-function M.scope(source, path, group)
+-- lane: where a call of a path and a group at one source counts: the state s of
+-- source+path and, with a group, its state q and field there. Acquire adds the
+-- gates.
+local lanes = {}
+function M.lane(source, path, group)
   local id = source .. ':' .. path .. ':' .. group
-  local c = scopes[id]
+  local c = lanes[id]
   if not c then
     local name = source .. ':' .. path
     c = { name = name, s = M.state('s:' .. name), group = group, inside = 'in:' .. name }
     if group ~= '' then c.q = M.state('grp:' .. group) end
-    scopes[id] = c
+    lanes[id] = c
   end
   return c
 end
@@ -105,12 +110,11 @@ function M.count(c, n)
   if c.q then put(c.q, c.inside, max(0, num(c.q, c.inside) + n)) end
 end
 
--- release gives a permit back; true if it was held.
+-- release gives a permit back, if there is one.
 function M.release(key, j)
-  if not M.permit_end(key) then return false end
-  ends[key], untold[key] = false, true
-  if j.src then M.count(M.scope(j.src, j.path, rstr(j, 'grp')), -1) end
-  return true
+  if not M.permit_end(key) then return end
+  ends[key], changed_permits[key] = false, true
+  if j.src then M.count(M.lane(j.src, j.path, rstr(j, 'grp')), -1) end
 end
 
 -- forfeit turns what an attempt reserved into spent: it may have been billed.
@@ -122,7 +126,7 @@ end
 
 -- sweep releases permits whose time is over.
 function M.sweep()
-  local dead = redis.call('ZRANGEBYSCORE', P .. 'p', '-inf', now, 'LIMIT', 0, 200)
+  local dead = redis.call('ZRANGEBYSCORE', P .. 'p', '-inf', int(now), 'LIMIT', 0, 200)
   M.load(dead)
   for i = 1, #dead do
     local key, j = dead[i], records[dead[i]]

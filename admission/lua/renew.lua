@@ -17,8 +17,8 @@ local function again(i, j)
     j.pb = max(1, rnum(j, 'pb'))
   end
   j.a, j.src, j.path, j.grp = ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
-  M.hold(key, now + ttl)
-  M.count(M.scope(j.src, j.path, j.grp), 1)
+  M.extend(key, now + ttl)
+  M.count(M.lane(j.src, j.path, j.grp), 1)
   M.save(key)
 end
 
@@ -29,7 +29,7 @@ for i = 4, #ARGV, 10 do
   local key, attempt = ARGV[i], ARGV[i + 1]
   local j, held = M.record(key), M.permit_end(key)
   if held and j.a == attempt then
-    M.hold(key, now + ttl)
+    M.extend(key, now + ttl)
     reply[#reply + 1] = 0
   elseif ARGV[i + 5] == '1' and not held and not M.settled(j, attempt) and (not j.a or j.a == attempt) then
     again(i, j)
@@ -73,14 +73,12 @@ local last = num(g, 'recount')
 if now - last >= tonumber(ARGV[3]) or last > now then
   local ahead = redis.call('ZRANGEBYSCORE', P .. 'p', '(' .. int(now + 10 * ttl), '+inf')
   M.load(ahead)
-  for i = 1, #ahead do M.hold(ahead[i], now + ttl) end
-  M.store() -- what follows reads the permits themselves
+  for i = 1, #ahead do M.extend(ahead[i], now + ttl) end
+  M.flush_records() -- what follows reads the permits themselves
   M.sweep()
-  M.store()
+  M.flush_records()
   recount()
   put(g, 'recount', now)
 end
-M.store()
-M.balance()
 M.flush()
 return reply

@@ -76,7 +76,7 @@ function M.judge(r, j, s)
   end
 end
 
--- missing: the same 404 over and over is a wrong base URL.
+-- missing_path: the same 404 over and over is a wrong base URL.
 function M.missing_path(r, j, s)
   if r.outcome ~= 'not_found' then
     if r.channel == 'success' and num(s, 'nf') ~= 0 then put(s, 'nf', 0) end

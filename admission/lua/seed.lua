@@ -25,7 +25,7 @@ for i = 2, #ARGV, 4 do
         redis.call('HDEL', key, noted[k])
       end
     end
-    redis.call('HSET', key, 'reserved', reserved, 'spent', spent)
+    redis.call('HSET', key, 'reserved', int(reserved), 'spent', int(spent))
     redis.call('PEXPIRE', key, ARGV[i + 3])
     written = written + 1
   end

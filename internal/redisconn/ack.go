@@ -9,9 +9,9 @@ import (
 )
 
 // acks are asynq's acknowledgements of finished tasks on their way. Under load
-// many finish within milliseconds, and a round trip for each was a seventh of
-// a worker's work, so they share one. Whatever does not come back as done is
-// sent by itself, with all its retries, as if there had been no company.
+// many finish within milliseconds and share a round trip. Whatever does not
+// come back as done is sent by itself, with all its retries, as if there had
+// been no company.
 type acks struct {
 	mu      sync.Mutex
 	waiting []ack
@@ -20,23 +20,24 @@ type acks struct {
 }
 
 type ack struct {
-	cmd redis.Cmder
-	end chan struct{} // closed when its batch is over
+	cmd      redis.Cmder
+	deadline time.Time     // of its own context; zero = none
+	end      chan struct{} // closed when its batch is over
 }
 
 const (
 	// ackPace is the least time between two batches: under load it gathers
 	// company, and whoever comes later than that waits for nobody.
 	ackPace = 3 * time.Millisecond
-	// ackTimeout bounds a batch, far within the lease of the tasks in it.
+	// ackTimeout bounds a batch. An ack waits for the batch before it at most
+	// and for its own: far less than the lease of its task, 30 s.
 	ackTimeout = 2 * time.Second
-	// ackMax is the most commands of one batch.
-	ackMax = 100
 )
 
 // ack sends cmd in company.
 func (h *queueHook) ack(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
 	a := ack{cmd: cmd, end: make(chan struct{})}
+	a.deadline, _ = ctx.Deadline()
 	h.acks.mu.Lock()
 	h.acks.waiting = append(h.acks.waiting, a)
 	start := !h.acks.sending
@@ -60,17 +61,20 @@ func (h *queueHook) sendAcks() {
 		h.acks.mu.Unlock()
 		if wait > 0 {
 			timer := time.NewTimer(wait)
-			<-timer.C
+			select {
+			case <-timer.C:
+			case <-h.stopped:
+				timer.Stop()
+			}
 		}
 		h.acks.mu.Lock()
-		n := min(len(h.acks.waiting), ackMax)
-		if n == 0 {
+		batch := h.acks.waiting
+		h.acks.waiting = nil
+		if len(batch) == 0 {
 			h.acks.sending = false
 			h.acks.mu.Unlock()
 			return
 		}
-		batch := h.acks.waiting[:n:n]
-		h.acks.waiting = h.acks.waiting[n:]
 		h.acks.last = time.Now()
 		h.acks.mu.Unlock()
 		h.sendBatch(batch)
@@ -78,7 +82,13 @@ func (h *queueHook) sendAcks() {
 }
 
 func (h *queueHook) sendBatch(batch []ack) {
-	ctx, cancel := context.WithTimeout(h.expired, ackTimeout)
+	until := time.Now().Add(ackTimeout)
+	for _, a := range batch {
+		if !a.deadline.IsZero() && a.deadline.Before(until) {
+			until = a.deadline
+		}
+	}
+	ctx, cancel := context.WithDeadline(h.expired, until)
 	defer cancel()
 	pipe := h.rdb.Pipeline()
 	for _, a := range batch {
@@ -90,8 +100,10 @@ func (h *queueHook) sendBatch(batch []ack) {
 	}
 }
 
-// isAck recognises asynq's script for a task that is done by its keys: active,
-// lease and completed of one queue, in that order.
+// isAck recognises asynq's script for a task that is completed (its result is
+// retained) by its keys: active, lease and completed of one queue, in that
+// order. An eval, which asynq sends when Redis has forgotten the script, goes by
+// itself.
 func isAck(cmd redis.Cmder) bool {
 	args := cmd.Args()
 	return cmd.Name() == "evalsha" && len(args) >= 6 &&

@@ -19,8 +19,11 @@ type provenConn struct {
 	net.Conn
 
 	socket   syscall.Conn
-	answered atomic.Int64 // Unix ns
+	answered atomic.Int64 // after begin, ns; 0 = not yet
 }
+
+// begin makes moments of the monotonic clock.
+var begin = time.Now()
 
 // proven wraps a connection that go-redis would look at; over TLS it never does.
 func proven(conn net.Conn) net.Conn {
@@ -34,7 +37,7 @@ func proven(conn net.Conn) net.Conn {
 func (c *provenConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err == nil {
-		c.answered.Store(time.Now().UnixNano())
+		c.answered.Store(int64(time.Since(begin)))
 	}
 	return n, err //nolint:wrapcheck // a connection passes errors on as they are
 }
@@ -42,7 +45,8 @@ func (c *provenConn) Read(p []byte) (int, error) {
 // SyscallConn is the socket to look at.
 func (c *provenConn) SyscallConn() (syscall.RawConn, error) {
 	raw, err := c.socket.SyscallConn()
-	if err == nil && time.Now().UnixNano()-c.answered.Load() < int64(provenFor) {
+	last := c.answered.Load()
+	if err == nil && last > 0 && time.Since(begin)-time.Duration(last) < provenFor {
 		return unread{raw}, nil
 	}
 	return raw, err //nolint:wrapcheck // as in Read

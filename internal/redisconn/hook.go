@@ -41,7 +41,9 @@ func (h maskHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 
 // queueHook repairs two faults of asynq from below: it hands a retried
 // acknowledgement a context that is already cancelled, and it polls a Redis
-// that answers every dequeue with an error as fast as it can.
+// that answers every dequeue with an error as fast as it can. It also spares
+// round trips and system calls: acks go together, sockets that just answered
+// are not looked at.
 type queueHook struct {
 	stopOnce, closeOnce sync.Once
 	stopped             chan struct{}   // closed by stopping
