@@ -44,7 +44,7 @@ func (w *Worker) checkRedis(ctx context.Context) error {
 	if err := redisconn.Ping(rctx, w.opts.RedisURL); err != nil { // one try: the queue's client would try for long
 		return fmt.Errorf("setting redis.url: %w", err)
 	}
-	info, err := w.queue.Info(rctx, "server").Result()
+	info, err := w.queue.Info(rctx).Result() // the Redis in memory knows no section server
 	if err != nil {
 		return fmt.Errorf("reach Redis (setting redis.url): %w", err)
 	}

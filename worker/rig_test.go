@@ -36,6 +36,7 @@ type rig struct {
 	rdb     *redis.Client
 	url     string // of Redis, as the worker sees it
 	store   *store.Store
+	records worker.Records // as the worker sees the store
 	ledger  *idempotency.Ledger
 	dir     string
 	log     *syncBuffer
@@ -55,7 +56,7 @@ func newRig(t *testing.T, cfg auddsim.Config, options func(*worker.Options)) *ri
 	s, err := store.Open(t.Context(), sc)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	r.store = s
+	r.store, r.records = s, s
 	r.ledger, err = idempotency.New(t.Context(), s.DB(), idempotency.DefaultConfig())
 	require.NoError(t, err)
 	r.inspect = asynq.NewInspectorFromRedisClient(r.rdb)
@@ -75,7 +76,7 @@ func (r *rig) run() (stop func()) {
 	if r.options != nil {
 		r.options(&o)
 	}
-	w, err := worker.New(r.t.Context(), o, r.store)
+	w, err := worker.New(r.t.Context(), o, r.records)
 	require.NoError(r.t, err)
 	r.worker = w
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -106,4 +107,22 @@ func TestAnAcknowledgementKeepsItsDeadlineAndTheBoundOfStopping(t *testing.T) {
 	require.Error(t, errors.Join(finish(context.Background(), c, "")...))
 	require.Error(t, errors.Join(<-running...))
 	require.InDelta(t, 5, time.Since(start).Seconds(), 1)
+}
+
+// What is shared is recognised by its keys: asynq may change them.
+func TestAsynqsOwnAcknowledgementIsRecognised(t *testing.T) {
+	t.Parallel()
+	c, srv, _ := cutClient(t)
+	var seen trips
+	c.AddHook(&seen)
+	server := asynq.NewServerFromRedisClient(c, asynq.Config{Concurrency: 2, LogLevel: asynq.ErrorLevel, TaskCheckInterval: 20 * time.Millisecond})
+	require.NoError(t, server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil })))
+	_, err := asynq.NewClientFromRedisClient(srv.Client()).EnqueueContext(t.Context(), asynq.NewTask("x", nil), asynq.Retention(time.Hour))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		n, err := srv.Client().ZCard(t.Context(), "asynq:{default}:completed").Result()
+		return err == nil && n == 1
+	}, 20*time.Second, 20*time.Millisecond)
+	server.Shutdown()
+	require.Positive(t, seen.commands.Load())
 }

@@ -1,0 +1,134 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/auddsim"
+	"reprise/internal/devredis"
+	"reprise/store"
+	"reprise/tasks"
+	"reprise/worker"
+)
+
+// readOnly is a store that can be read and, while refuse is set, not written.
+type readOnly struct {
+	*store.Store
+
+	refuse atomic.Bool
+}
+
+func (s *readOnly) Settle(ctx context.Context, settlements ...store.Settlement) error {
+	if s.refuse.Load() {
+		return errors.New("the disk is full")
+	}
+	return s.Store.Settle(ctx, settlements...)
+}
+
+// While SQL takes nothing a verdict is only in the outbox: whoever gets the
+// task again must find it there, whether or not admission is asked.
+func TestAVerdictThatWaitsInTheOutboxIsRepeatedWithoutACall(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: 1}, nil)
+	records := &readOnly{Store: r.store}
+	records.refuse.Store(true)
+	r.records = records
+	clip := r.clip("a.wav")
+	link, err := tasks.New(tasks.Recognize, tasks.Input{
+		Kind: tasks.URLInput, URL: "https://clips.example/b.mp3?sig=1", ExpiresAt: time.Now().Add(5 * time.Second).Unix(),
+	}, tasks.Params{}, 0)
+	require.NoError(t, err)
+	id := int64(77)
+	upload, err := tasks.New(tasks.Upload, r.clip("c.wav").Input, tasks.Params{AudioID: &id, Source: "main"}, 0)
+	require.NoError(t, err)
+	all := []tasks.Payload{clip, link, upload}
+	for _, p := range all {
+		r.enqueue(p)
+	}
+	r.run()
+	for _, p := range all {
+		r.state(p, asynq.TaskStateCompleted, 20*time.Second)
+	}
+	require.EqualValues(t, 3, r.rdb.HLen(t.Context(), "reprise:{adm}:ended").Val())
+	sent := r.sim.Bill().Requests
+	require.True(t, eventually(10*time.Second, func() bool { return link.Input.ExpiredAt(time.Now()) }))
+	for _, p := range all {
+		require.NoError(t, r.inspect.RunTask(p.Path.Queue(""), p.Key))
+	}
+	require.True(t, eventually(20*time.Second, func() bool { return strings.Count(r.log.String(), "answered from the store") == 3 }), r.log.String())
+	for _, p := range all {
+		r.state(p, asynq.TaskStateCompleted, 20*time.Second)
+	}
+	records.refuse.Store(false)
+	for _, p := range all {
+		require.Equal(t, tasks.Done, r.standing(p, 20*time.Second).Verdict)
+		require.Len(t, r.calls(p), 1)
+	}
+	require.Equal(t, sent, r.sim.Bill().Requests)
+	require.True(t, eventually(10*time.Second, func() bool {
+		return r.rdb.Exists(t.Context(), "reprise:{adm}:ended", "reprise:{adm}:outbox").Val() == 0
+	}))
+}
+
+// The Redis in memory that `worker dev` falls back to runs the same scripts,
+// with another Lua.
+func TestAWorkerRunsOnTheRedisInMemory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{Name: "flaky*", Status: 503, Times: 1}}}, nil)
+	cfg := devredis.DefaultConfig()
+	cfg.Ephemeral = true
+	inst, err := devredis.Start(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = inst.Close() })
+	opt, err := redis.ParseURL(inst.URL)
+	require.NoError(t, err)
+	r.rdb, r.url = redis.NewClient(opt), inst.URL
+	t.Cleanup(func() { _ = r.rdb.Close() })
+	r.inspect = asynq.NewInspectorFromRedisClient(r.rdb)
+	plain, flaky := r.clip("plain.wav"), r.clip("flaky.wav")
+	r.enqueue(plain)
+	r.enqueue(flaky)
+	r.run()
+	require.Equal(t, tasks.Match, r.standing(plain, 20*time.Second).Outcome)
+	require.Equal(t, tasks.Match, r.standing(flaky, 60*time.Second).Outcome)
+	require.Len(t, r.calls(flaky), 2)
+}
+
+// 64 slots are two asynq servers over the same queue.
+func TestTwoServersOfAPathShareItsWorkAndStopTogether(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) { o.Slots.Recognize = 64 })
+	var all []tasks.Payload
+	for i := range 80 {
+		p := r.clip(strings.Repeat("x", i+1) + ".wav")
+		all = append(all, p)
+		r.enqueue(p)
+	}
+	stop := r.run()
+	require.True(t, eventually(10*time.Second, func() bool {
+		servers, err := r.inspect.Servers()
+		n := 0
+		for _, s := range servers {
+			if _, ok := s.Queues["recognize"]; ok && s.Concurrency == 32 {
+				n++
+			}
+		}
+		return err == nil && n == 2
+	}))
+	for _, p := range all {
+		r.standing(p, 30*time.Second)
+		require.EqualValues(t, 1, r.requests(p))
+	}
+	stop()
+	servers, err := r.inspect.Servers()
+	require.NoError(t, err)
+	require.Empty(t, servers)
+}
