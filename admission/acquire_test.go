@@ -324,3 +324,40 @@ func TestARebuiltRecordAnswersItsAttemptAgain(t *testing.T) {
 	require.NoError(t, b.Renew(t.Context()))
 	require.Equal(t, p.Source, b.acquire(r).Source)
 }
+
+// One value nobody of ours wrote must not end the decisions about other tasks.
+func TestAGarbageRecordHurtsOnlyItsTask(t *testing.T) {
+	t.Parallel()
+	for name, pack := range map[string]string{
+		"t is a table":     `{t={1}}`,
+		"bk is a number":   `{a='x',src='main',path='recognize',bk=3}`,
+		"bk is a table":    `{a='x',src='main',path='recognize',bk={}}`,
+		"units is a text":  `{a='x',src='main',path='recognize',bk='main:recognize:2026-01-01',units='q'}`,
+		"path is missing":  `{a='x',src='main'}`,
+		"a of five things": `{1,2,3}`,
+		"a number":         `7`,
+		"kept is false":    `{a='x',src='main',path='recognize',kept=false,units=1.5,bk='main:recognize:2026-01-01'}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, nil)
+			b.acquire(request(keyOf(1)))
+			require.NoError(t, b.rdb.Eval(t.Context(), `redis.call('SET', KEYS[1], cmsgpack.pack(`+pack+`)) return redis.call('ZADD', KEYS[2], 1, ARGV[1])`,
+				[]string{b.key("j:" + keyOf(0)), b.key("p")}, keyOf(0)).Err())
+			b.acquire(request(keyOf(2)))
+			b.acquire(request(keyOf(0)))
+		})
+	}
+}
+
+func TestALivePermitKeepsItsKeyOutThoughTheRecordIsLost(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.acquire(request(keyOf(0)))
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("j:"+keyOf(0))).Err())
+	_, err := b.Acquire(t.Context(), request(keyOf(0)))
+	var inFlight *InFlight
+	require.ErrorAs(t, err, &inFlight)
+	b.expire(keyOf(0))
+	b.acquire(request(keyOf(0)))
+}

@@ -192,3 +192,17 @@ func TestCallsSettledWhileABudgetIsSeededAreInTheSeed(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 2, left, "the notes are gone")
 }
+
+func TestABudgetThatIsNoNumberIsSeededAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 100}))
+	_, err := b.Acquire(t.Context(), request(keyOf(0)))
+	b.seedAll(err, 0)
+	keys, err := b.rdb.Keys(t.Context(), b.key("b:*")).Result()
+	require.NoError(t, err)
+	require.NoError(t, b.rdb.HSet(t.Context(), keys[0], "reserved", "abc").Err())
+	_, err = b.Acquire(t.Context(), request(keyOf(1)))
+	b.seedAll(err, 99)
+	b.acquire(request(keyOf(1)))
+	require.Equal(t, GateUnitsDay, b.refused(request(keyOf(2))).Gate)
+}

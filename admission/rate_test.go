@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -126,4 +127,26 @@ func TestClockStepDoesNotStopTheFleet(t *testing.T) {
 	ends, err := b.rdb.ZScore(t.Context(), b.key("p"), "recognize_ghost").Result()
 	require.NoError(t, err)
 	require.Less(t, ends, float64(time.Now().Add(time.Minute).UnixMilli()))
+}
+
+// A start is a whole number of µs: rounded later, it once lay before the moment
+// its gate was idle, and nothing was given back.
+func TestUnitsAreGivenBackWhateverTheFractionOfAnInterval(t *testing.T) {
+	t.Parallel()
+	for i := range 20 {
+		b := newBench(t, func(c *Config) {
+			c.Paths = map[tasks.Path]Limits{tasks.Recognize: {RequestsPerMinute: 7000, RequestBurst: 2, UnitsPerMinute: 600, UnitBurst: 600}}
+			c.Prefix = fmt.Sprintf("x%d{adm}:", i)
+		})
+		for k := range 4 { // the burst is used up: the next starts a fraction of an interval later
+			b.settle(b.acquire(request(keyOf(k))), unsent)
+		}
+		require.NoError(t, b.rdb.HDel(t.Context(), b.key(mainRecognize), "utat", "utat_idle").Err())
+		r := request(keyOf(9))
+		r.Units = 500
+		p := b.acquire(r)
+		taken := b.num(mainRecognize, "utat")
+		b.settle(p, unsent)
+		require.EqualValues(t, 50*time.Second/time.Microsecond, taken-b.num(mainRecognize, "utat"))
+	}
 }

@@ -141,3 +141,14 @@ func checkError(t *testing.T, err error) {
 		t.Fatalf("error %#v", e)
 	}
 }
+
+func TestScalarIsWhatEncodingJSONReads(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{`"plain"`, `"a\u0041"`, "\"a\xffb\"", "\"\xed\xa0\x80\"", "\"\xc3\""} {
+		var want string
+		require.NoError(t, json.Unmarshal([]byte(raw), &want))
+		got, ok := scalar(json.RawMessage(raw))
+		require.True(t, ok)
+		require.Equal(t, want, got)
+	}
+}

@@ -163,8 +163,8 @@ function M.forget_lost(j) j.la, j.lsrc, j.lunits, j.lat, j.lbk, j.told = nil, ni
 function M.acquire(r)
   local j = M.record(r.key)
   if M.settled(j, r.attempt) then return { 5 } end
-  local untill = j.a and M.permit_end(r.key)
-  local running = untill and untill > now
+  local untill = M.permit_end(r.key)
+  local running = untill and untill > now -- also if its record was lost
   if running and j.a == r.attempt then return M.granted(j) end
   if r.ended then return { 6 } end
   if running then return { 2, untill, now } end

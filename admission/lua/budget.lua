@@ -9,7 +9,8 @@ function M.budget_of(name)
   if not b then
     local key = P .. 'b:' .. name
     local kept = redis.call('HMGET', key, 'reserved', 'spent')
-    b = { key = key, name = name, there = kept[2] and true, reserved = tonumber(kept[1] or 0), spent = tonumber(kept[2] or 0) }
+    local reserved, spent = tonumber(kept[1] or 0), tonumber(kept[2] or '')
+    b = { key = key, name = name, there = reserved and spent, reserved = reserved or 0, spent = spent or 0 }
     budgets[name] = b
   end
   return b

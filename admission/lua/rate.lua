@@ -36,7 +36,7 @@ end
 -- gcra: the moment n cells may start (µs, ≥ now). It may lie up to `lookahead`
 -- in the future: the caller waits for it, so that late callers cost no rate.
 function M.gcra(gate, n)
-  return max(now_us, max(M.arrival(gate), now_us) + (min(n, gate.burst) - gate.burst) * gate.interval)
+  return ceil(max(now_us, max(M.arrival(gate), now_us) + (min(n, gate.burst) - gate.burst) * gate.interval))
 end
 
 -- charge takes n cells for a start at `start`. <field>_idle remembers when the

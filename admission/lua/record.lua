@@ -9,6 +9,18 @@ local record_ttl, changed_permits = {}, {} -- by task key: ms a changed record h
 -- The in-memory Redis of `worker dev` has no cmsgpack.
 local packing = rawget(_G, 'cmsgpack') or { pack = cjson.encode, unpack = cjson.decode }
 
+local numbers = {}
+for field in string.gmatch('units at epoch start probe kept gen counted pb streak same thr spent ff fn lunits lat told', '%a+') do numbers[field] = true end
+
+-- sound: a value nobody of ours wrote must not end the decisions about others.
+function M.sound(j)
+  if type(j) ~= 'table' then return false end
+  for field, value in pairs(j) do
+    if type(value) ~= (numbers[field] and 'number' or 'string') then return false end
+  end
+  return not j.src or j.path ~= nil
+end
+
 local function rnum(j, field) return j[field] or 0 end
 local function rstr(j, field) return j[field] or '' end
 
@@ -27,7 +39,7 @@ function M.load(keys)
       local scores = redis.call('ZMSCORE', P .. 'p', unpack(wanted))
       for i = 1, #wanted do
         local ok, j = pcall(packing.unpack, packed[i] or '')
-        records[wanted[i]] = ok and type(j) == 'table' and j or {}
+        records[wanted[i]] = ok and M.sound(j) and j or {}
         ends[wanted[i]] = tonumber(scores[i] or '') or false
       end
     end
@@ -66,8 +78,9 @@ function M.flush_records()
       gone[#gone + 1] = key
     end
   end
-  for first = 1, #held, 2000 do redis.call('ZADD', P .. 'p', unpack(held, first, min(#held, first + 1999))) end
+  -- What frees goes first: a Redis without memory refuses a script at its first write that takes some.
   for first = 1, #gone, 2000 do redis.call('ZREM', P .. 'p', unpack(gone, first, min(#gone, first + 1999))) end
+  for first = 1, #held, 2000 do redis.call('ZADD', P .. 'p', unpack(held, first, min(#held, first + 1999))) end
   for key, ms in pairs(record_ttl) do redis.call('SET', P .. 'j:' .. key, packing.pack(records[key]), 'PX', ms) end
   changed_permits, record_ttl = {}, {}
 end

@@ -6,7 +6,8 @@
 local written = 0
 for i = 2, #ARGV, 4 do
   local key = P .. 'b:' .. ARGV[i]
-  if redis.call('HEXISTS', key, 'spent') == 0 then
+  local kept = redis.call('HMGET', key, 'reserved', 'spent')
+  if not (tonumber(kept[1] or 0) and tonumber(kept[2] or '')) then -- missing, or nothing of ours
     local reserved = 0
     local held = redis.call('ZRANGEBYSCORE', P .. 'p', '(' .. int(now), '+inf')
     M.load(held)

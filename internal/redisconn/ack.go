@@ -2,6 +2,7 @@ package redisconn
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -25,12 +26,15 @@ type ack struct {
 	end      chan struct{} // closed when its batch is over
 }
 
+// errAlone is the error of an ack that no batch has an answer for: when Redis
+// refuses a connection, go-redis (9.23) tells it to Exec and to no command.
+var errAlone = errors.New("not acknowledged in company")
+
 const (
 	// ackPace is the least time between two batches: under load it gathers
 	// company, and whoever comes later than that waits for nobody.
 	ackPace = 3 * time.Millisecond
-	// ackTimeout bounds a batch. An ack waits for the batch before it at most
-	// and for its own: far less than the lease of its task, 30 s.
+	// ackTimeout bounds a batch, far within the lease of the tasks in it, 30 s.
 	ackTimeout = 2 * time.Second
 )
 
@@ -38,6 +42,7 @@ const (
 func (h *queueHook) ack(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
 	a := ack{cmd: cmd, end: make(chan struct{})}
 	a.deadline, _ = ctx.Deadline()
+	cmd.SetErr(errAlone)
 	h.acks.mu.Lock()
 	h.acks.waiting = append(h.acks.waiting, a)
 	start := !h.acks.sending
@@ -77,23 +82,25 @@ func (h *queueHook) sendAcks() {
 		}
 		h.acks.last = time.Now()
 		h.acks.mu.Unlock()
-		h.sendBatch(batch)
+		go h.sendBatch(batch) // the next one does not wait for its answer
 	}
 }
 
 func (h *queueHook) sendBatch(batch []ack) {
-	until := time.Now().Add(ackTimeout)
+	now := time.Now()
+	until := now.Add(ackTimeout)
+	pipe := h.rdb.Pipeline()
 	for _, a := range batch {
 		if !a.deadline.IsZero() && a.deadline.Before(until) {
+			if !a.deadline.After(now) {
+				continue // its lease is over
+			}
 			until = a.deadline
 		}
+		_ = pipe.Process(h.expired, a.cmd) // only queues it
 	}
 	ctx, cancel := context.WithDeadline(h.expired, until)
 	defer cancel()
-	pipe := h.rdb.Pipeline()
-	for _, a := range batch {
-		_ = pipe.Process(ctx, a.cmd) // only queues it
-	}
 	_, _ = pipe.Exec(ctx) // each command knows its own error
 	for _, a := range batch {
 		close(a.end)

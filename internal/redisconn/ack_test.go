@@ -3,6 +3,8 @@ package redisconn
 import (
 	"context"
 	"errors"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -125,4 +127,66 @@ func TestAsynqsOwnAcknowledgementIsRecognised(t *testing.T) {
 	}, 20*time.Second, 20*time.Millisecond)
 	server.Shutdown()
 	require.Positive(t, seen.commands.Load())
+}
+
+// A password is changed while a worker runs: a new connection is refused with a
+// reply, not by the network, and go-redis tells that to Exec alone.
+func TestAnAcknowledgementThatGotNoConnectionIsNoneDone(t *testing.T) {
+	t.Parallel()
+	srv := redistest.NewServer(t)
+	admin := srv.Client()
+	require.NoError(t, admin.ConfigSet(t.Context(), "requirepass", "one").Err())
+	u, err := url.Parse(srv.URL())
+	require.NoError(t, err)
+	u.User = url.UserPassword("default", "one")
+	c, err := Queue(u.String(), 4)
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, done.Load(t.Context(), c).Err())
+	require.NoError(t, admin.ConfigSet(t.Context(), "requirepass", "two").Err())
+	blocked := make(chan struct{}) // the one connection there is has something to do
+	go func() { defer close(blocked); c.BLPop(context.Background(), time.Second, "nothing") }()
+	require.Eventually(t, func() bool {
+		n, err := admin.Do(t.Context(), "CLIENT", "LIST").Text()
+		return err == nil && strings.Contains(n, "cmd=blpop")
+	}, 10*time.Second, 10*time.Millisecond)
+	for _, err := range finish(t.Context(), c, "", "", "") {
+		require.Error(t, err)
+	}
+	<-blocked
+	require.Zero(t, admin.Exists(t.Context(), "count").Val())
+}
+
+// asynq's deadline of an ack is the end of the lease: later the task may be
+// somebody else's.
+func TestAnAcknowledgementIsNotSentAfterItsDeadline(t *testing.T) {
+	t.Parallel()
+	c, srv, proxy := cutClient(t)
+	require.NoError(t, done.Load(t.Context(), c).Err())
+	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	require.Error(t, errors.Join(finish(over, c, "")...))
+	proxy.Cut()
+	back := time.AfterFunc(1500*time.Millisecond, proxy.Restore)
+	defer back.Stop()
+	soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	require.Error(t, errors.Join(finish(soon, c, "", "")...))
+	require.Zero(t, srv.Client().Exists(t.Context(), "count").Val())
+}
+
+func TestManyAcknowledgementsDoNotStandInLineBehindASilentRedis(t *testing.T) {
+	t.Parallel()
+	srv := redistest.NewServer(t)
+	proxy := redistest.NewProxy(t, srv.Addr())
+	c, err := Queue("redis://"+proxy.Addr(), 500)
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, done.Load(t.Context(), c).Err())
+	proxy.Blackhole()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	start := time.Now()
+	require.Error(t, errors.Join(finish(ctx, c, make([]string, 500)...)...))
+	require.InDelta(t, 4, time.Since(start).Seconds(), 2)
 }
