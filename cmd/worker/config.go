@@ -168,7 +168,7 @@ func (a app) logger(c logConfig) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
 		return nil, fmt.Errorf("log.level %q: want debug, info, warn or error", c.Level)
 	}
-	opts := &slog.HandlerOptions{Level: level}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
 	asText := c.Format == "text"
 	switch c.Format {
 	case "text", "json":
