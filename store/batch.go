@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"time"
+	"unicode/utf8"
 
 	"reprise/tasks"
 )
@@ -19,6 +20,8 @@ type SubmissionFilter struct {
 	Batch, ExternalID, Key string
 	// Name is what the submission called its input, exactly. No index has it.
 	Name string
+	// BaseName is the last part of such a name, behind its last slash.
+	BaseName string
 	// Since and Until bound the registration: Since ≤ at < Until. Zero = open.
 	Since, Until time.Time
 	// AfterAt and AfterID are those of the last row of the page before.
@@ -40,6 +43,10 @@ func (s *Store) Submissions(ctx context.Context, f SubmissionFilter) ([]BatchRow
 	q.equal("s.external_id", f.ExternalID)
 	q.equal("s.key", f.Key)
 	q.equal("s.name", f.Name)
+	if f.BaseName != "" {
+		end := "/" + f.BaseName
+		q.where("(s.name = ? OR SUBSTR(s.name, LENGTH(s.name) - ? + 1) = ?)", f.BaseName, utf8.RuneCountInString(end), end)
+	}
 	q.between("s.created_at", f.Since, f.Until)
 	if f.AfterID != "" {
 		at := f.AfterAt.UnixMilli()

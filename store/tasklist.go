@@ -16,7 +16,8 @@ type TaskFilter struct {
 	Outcome tasks.Outcome
 	// Source selects tasks that were tried on the source.
 	Source string
-	// Text is looked for in key and reason, without regard to case.
+	// Text is looked for in key, reason and the input's names, without regard
+	// to case.
 	Text string
 	// Finished, when set, selects finished or unfinished tasks.
 	Finished *bool
@@ -86,7 +87,8 @@ func (f TaskFilter) query() *query {
 	}
 	if f.Text != "" {
 		pattern := likePattern(f.Text)
-		q.where(`(LOWER(t.reason) LIKE ? ESCAPE '\' OR LOWER(t.key) LIKE ? ESCAPE '\')`, pattern, pattern)
+		q.where(`(LOWER(t.reason) LIKE ? ESCAPE '\' OR LOWER(t.key) LIKE ? ESCAPE '\'
+      OR EXISTS (SELECT 1 FROM submission n WHERE n.key = t.key AND LOWER(n.name) LIKE ? ESCAPE '\'))`, pattern, pattern, pattern)
 	}
 	q.between("t.updated_at", f.Since, f.Until)
 	if f.AfterKey != "" {
