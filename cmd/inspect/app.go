@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +58,7 @@ func (a *app) flags(fs *pflag.FlagSet) {
 	fs.String("store", "", "store of results, sqlite:PATH (REPRISE_STORE_URL; default: worker dev's, else in the data folder)")
 	fs.String("data", settings.DefaultData, "data folder of worker dev (REPRISE_DATA)")
 	fs.Float64("price-per-1000", 0, "price of 1,000 units in dollars, to show money (REPRISE_PRICE_PER_1000)")
-	fs.StringVar(&a.who, "by", "", "who acts, kept beside every change (default: $USER)")
+	fs.StringVar(&a.who, "by", "", "who acts, kept beside every change (default: $USER, else the system's user)")
 	fs.BoolVar(&a.json, "json", false, "print JSON instead of text")
 	a.bound = map[string]*pflag.Flag{
 		"redis.url": fs.Lookup("redis"), "store.url": fs.Lookup("store"), "data": fs.Lookup("data"), "price_per_1000": fs.Lookup("price-per-1000"),
@@ -84,14 +86,23 @@ func (a *app) load() error {
 	return nil
 }
 
-// by is who acts: --by, else the user of the system.
-func (a *app) by() (string, error) {
+// by is who acts: --by, else the environment's user, else the system's.
+func (a *app) by() string {
 	for _, name := range []string{a.who, a.getenv("USER"), a.getenv("LOGNAME")} {
 		if name = strings.TrimSpace(name); name != "" {
-			return name, nil
+			return name
 		}
 	}
-	return "", usage("who are you? --by NAME is kept beside every change")
+	return systemUser(user.Current())
+}
+
+// systemUser is the name of who runs the process, or its number where no name
+// is known, as in a container.
+func systemUser(u *user.User, err error) string {
+	if err == nil && strings.TrimSpace(u.Username) != "" {
+		return strings.TrimSpace(u.Username)
+	}
+	return "uid " + strconv.Itoa(os.Getuid())
 }
 
 // addresses finds Redis and the store: as set, else where worker dev runs. A

@@ -46,10 +46,14 @@ func TestBecauseNamesWhatATaskWaitsFor(t *testing.T) {
 		"paused by a person": {func(e *evidence) {
 			e.pause.Reasons = []admission.PauseReason{{Name: admission.ReasonManual, By: "ops", Evidence: "lunch"}}
 		}, "WAITING", "paused: manual by ops", "inspect resume recognize"},
+		"paused by a person, and halted": {func(e *evidence) {
+			e.pause.Reasons = []admission.PauseReason{{Name: "auto:halt", Until: at.Add(time.Hour)}, {Name: admission.ReasonManual, By: "ops"}}
+			main(e).Halt = "quota"
+		}, "WAITING", "paused: manual by ops", "inspect resume recognize"},
 		"paused by a gate": {func(e *evidence) {
 			e.pause.Reasons = []admission.PauseReason{{Name: "auto:halt", Until: at.Add(time.Hour)}}
 			main(e).Halt = "quota"
-		}, "WAITING", "auto:halt", "inspect resume main/recognize"},
+		}, "WAITING", "source main is HALTED quota", "raise the account's quota, then inspect resume main/recognize"},
 		"halted":      {func(e *evidence) { main(e).Halt = "quota" }, "WAITING", "source main is HALTED quota", "inspect resume main/recognize"},
 		"throttled":   {func(e *evidence) { main(e).ThrottledUntil = at.Add(time.Minute) }, "WAITING", "source main is throttled until", ""},
 		"breaker":     {func(e *evidence) { main(e).BreakerOpen = true }, "WAITING", "breaker open", "inspect resume main/recognize"},

@@ -84,6 +84,9 @@ type costRow struct {
 	Units int64  `json:"units"`
 	// Cost is the sum of the known costs; null = none is known.
 	Cost *float64 `json:"cost"`
+	// CostAtPrice is Cost with the unpriced units at --price-per-1000; null =
+	// that price is not known either.
+	CostAtPrice *float64 `json:"cost_at_price"`
 	// UnpricedUnits are not in Cost: their price was not known.
 	UnpricedUnits int64 `json:"unpriced_units"`
 	UnpricedCalls int64 `json:"unpriced_calls"`
@@ -229,9 +232,11 @@ func (s *session) eachCall(ctx context.Context, f store.CallFilter, do func(stor
 
 func (s *session) printCosts(by costBy, from, to time.Time, rows []costRow) error {
 	total := costRow{Of: "total"}
-	for _, r := range rows {
-		total.merge(r)
+	for i := range rows {
+		total.merge(rows[i])
+		rows[i].CostAtPrice = s.atPrice(rows[i])
 	}
+	total.CostAtPrice = s.atPrice(total)
 	if s.json {
 		return s.writeJSON(struct {
 			By    costBy     `json:"by"`
@@ -248,7 +253,7 @@ func (s *session) printCosts(by costBy, from, to time.Time, rows []costRow) erro
 	}
 	t := table{head: []string{string(by), "CALLS", "UNITS", "COST", "UNPRICED UNITS", "POSSIBLY BILLED"}}
 	for _, r := range append(rows, total) {
-		t.add(text(printable(r.Of)), number(r.Calls), number(r.Units), right(money(r)), numberOr(r.UnpricedUnits, "–"), numberOr(r.PossiblyBilled, "–"))
+		t.add(text(printable(r.Of)), number(r.Calls), number(r.Units), right(s.moneyAt(r)), numberOr(r.UnpricedUnits, "–"), numberOr(r.PossiblyBilled, "–"))
 	}
 	s.table(t)
 	for _, gap := range s.gaps(total) {
@@ -263,12 +268,12 @@ func (s *session) gaps(r costRow) []string {
 	if r.UnpricedUnits > 0 {
 		gap := fmt.Sprintf("the price of %s in %s", count(r.UnpricedUnits, "unit", "units"), count(r.UnpricedCalls, "call", "calls"))
 		if s.cfg.Price > 0 {
-			gap += fmt.Sprintf(" (%s at %s/1000)", dollars(float64(r.UnpricedUnits)*s.cfg.Price/1000), dollars(s.cfg.Price))
+			gap += fmt.Sprintf(" when they were made; the table has them at %s/1000", dollars(s.cfg.Price))
 		}
 		out = append(out, gap)
 	}
 	if r.PossiblyBilled > 0 {
-		out = append(out, fmt.Sprintf("whether AudD billed %s that got no complete answer", count(r.PossiblyBilled, "call", "calls")))
+		out = append(out, fmt.Sprintf("whether AudD billed %s: sent, and no result came back", count(r.PossiblyBilled, "call", "calls")))
 	}
 	if r.UnknownUnits > 0 {
 		out = append(out, "the units of "+count(r.UnknownUnits, "call", "calls"))
@@ -277,6 +282,39 @@ func (s *session) gaps(r costRow) []string {
 		out = append(out, fmt.Sprintf("AudD's own count for %s, which are estimated", count(r.EstimatedUnits, "unit", "units")))
 	}
 	return out
+}
+
+// atPrice is the known cost with the units that have none at the price of now;
+// nil = that price is not known.
+func (s *session) atPrice(r costRow) *float64 {
+	if s.cfg.Price == 0 && r.UnpricedUnits > 0 {
+		return nil
+	}
+	sum := float64(r.UnpricedUnits) * s.cfg.Price / 1000
+	if r.Cost != nil {
+		sum += *r.Cost
+	}
+	return &sum
+}
+
+// moneyAt is what calls cost, those without a price of their own at the one of
+// now, if it is known.
+func (s *session) moneyAt(r costRow) string {
+	if sum := s.atPrice(r); sum != nil {
+		return dollars(*sum)
+	}
+	return money(r)
+}
+
+// spent says in a sentence what is known of the cost.
+func (s *session) spent(r costRow) string {
+	switch {
+	case s.atPrice(r) != nil:
+		return s.moneyAt(r)
+	case r.Cost == nil:
+		return "price unknown (--price-per-1000)"
+	}
+	return fmt.Sprintf("%s and %s of unknown price (--price-per-1000)", dollars(*r.Cost), count(r.UnpricedUnits, "unit", "units"))
 }
 
 func money(r costRow) string {

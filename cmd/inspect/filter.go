@@ -29,7 +29,7 @@ func (f *filterFlags) add(cmd *cobra.Command, verdict bool, limit int) {
 	fs.StringVar(&f.path, "path", "", "only recognize, enterprise or upload")
 	fs.StringVar(&f.queue, "queue", "", "only this queue, such as recognize.archive")
 	fs.StringVar(&f.source, "source", "", "only what was tried on this source")
-	fs.StringVar(&f.text, "text", "", "only with this text in key or reason")
+	fs.StringVar(&f.text, "text", "", "only with this text in the input's name, key or reason")
 	fs.StringVar(&f.since, "since", "", "only what changed since: 90m, 24h, 7d, or 2026-11-30")
 	fs.StringVar(&f.until, "until", "", "only what changed before")
 	fs.IntVar(&f.limit, "limit", limit, "at most so many")

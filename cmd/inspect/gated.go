@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"reprise/admission"
@@ -18,76 +19,120 @@ func (s *session) gated(e evidence) cause {
 		}
 		return cause{}
 	}
-	if c, shut := s.shut(e, list); shut {
-		return c
+	c, closed := s.closed(e, list)
+	if shared, full := s.sharedFull(e); full && (!closed || shared.lasts(c)) {
+		c, closed = shared, true
 	}
-	if c, full := s.budgetFull(e, list); full {
+	if closed {
 		return c
 	}
 	return s.busy(e, list)
 }
 
-// shut explains sources that are all closed. It opens with the first of them.
-func (s *session) shut(e evidence, list []admission.SourceState) (cause, bool) {
-	var c cause
+// closure is what keeps every call of a task from one source.
+type closure struct {
+	source string
+	what   string    // in a few words
+	long   string    // in a sentence
+	until  time.Time // zero = a person opens it
+	step   string    // what opens it earlier, "" = nothing
+}
+
+func (s *session) closureOf(e evidence, st admission.SourceState) (closure, bool) {
+	resume := fmt.Sprintf("inspect resume %s/%s", st.Source, st.Path)
+	gate, until := st.Shut(e.now)
+	c := closure{source: st.Source, until: until, long: fmt.Sprintf("source %s is %s", st.Source, s.sourceState(st, e.now).text)}
+	switch gate {
+	case admission.GateHalt:
+		c.what, c.step = "halted ("+haltReason(st.Halt)+")", haltStep(st)
+		c.long = fmt.Sprintf("source %s is HALTED %s by %s since %s", st.Source, haltReason(st.Halt), words(firstOf(st.HaltBy, "?")), s.clock(st.HaltSince))
+		return c, true
+	case admission.GateThrottle:
+		c.what = "throttled"
+		return c, true
+	case admission.GateBreaker:
+		c.what, c.step = "breaker open", resume
+		return c, true
+	default: // a budget may keep it
+	}
+	b, full := used(st.Budgets, e.units)
+	if !full {
+		return c, false
+	}
+	budget := s.budgetCause(b, e.units)
+	return closure{st.Source, "units of the " + periodName(b) + " used up", budget.Because, budget.Starts, budget.ToDo[0]}, true
+}
+
+// closed explains sources that are all closed. It opens with the first of them.
+func (s *session) closed(e evidence, list []admission.SourceState) (cause, bool) {
+	var all []closure
 	for _, st := range list {
-		gate, until := st.Shut(e.now)
-		if gate == "" {
+		c, shut := s.closureOf(e, st)
+		if !shut {
 			return cause{}, false
 		}
-		if c.Because != "" {
-			c.Because += "; "
+		all = append(all, c)
+	}
+	c := cause{Because: all[0].long}
+	if len(all) > 1 {
+		var parts []string
+		for _, one := range all {
+			parts = append(parts, one.source+" "+one.what)
 		}
-		c.Because += fmt.Sprintf("source %s is %s", st.Source, s.sourceState(st, e.now).text)
-		if !until.IsZero() && (c.Starts.IsZero() || until.Before(c.Starts)) {
-			c.Starts, c.Guess = until, true
+		c.Because = "every source is shut: " + strings.Join(parts, ", ")
+	}
+	slices.SortStableFunc(all, func(a, b closure) int {
+		switch {
+		case a.until.IsZero() == b.until.IsZero():
+			return a.until.Compare(b.until)
+		case a.until.IsZero(): // a person's comes last
+			return 1
 		}
-		if gate != admission.GateThrottle {
-			c.ToDo = append(c.ToDo, fmt.Sprintf("inspect resume %s/%s", st.Source, st.Path))
-		}
+		return -1
+	})
+	if c.Starts, c.Guess = all[0].until, true; c.Starts.IsZero() {
+		c.When = "when a person resumes it"
+	}
+	if i := slices.IndexFunc(all, func(one closure) bool { return one.step != "" }); i >= 0 {
+		c.ToDo = []string{all[i].step}
 	}
 	return c, true
 }
 
-// budgetFull explains a unit budget that is used up: of everything, of the
-// group, or of every source.
-func (s *session) budgetFull(e evidence, list []admission.SourceState) (cause, bool) {
+// sharedFull explains a unit budget of everything or of the group that has no
+// room for the task.
+func (s *session) sharedFull(e evidence) (cause, bool) {
 	shared := e.snapshot.State.Budgets
 	if g := e.groupState(); g != nil {
 		shared = slices.Concat(shared, g.Budgets)
 	}
-	if b, full := used(shared); full {
-		return s.budgetCause(b), true
+	b, full := used(shared, e.units)
+	if !full {
+		return cause{}, false
 	}
-	var first admission.BudgetState
-	for i, st := range list {
-		b, full := used(st.Budgets)
-		if !full {
-			return cause{}, false
-		}
-		if i == 0 || b.End.Before(first.End) {
-			first = b
-		}
-	}
-	return s.budgetCause(first), true
+	return s.budgetCause(b, e.units), true
 }
 
-// used finds a budget that leaves no unit; of several the one that lasts longest.
-func used(list []admission.BudgetState) (out admission.BudgetState, full bool) {
+// used finds a budget that has no room for so many units; of several the one
+// that lasts longest.
+func used(list []admission.BudgetState, units int64) (out admission.BudgetState, full bool) {
 	for _, b := range list {
-		if b.Spent+b.Reserved >= b.Cap && !b.End.Before(out.End) {
+		if b.Spent+b.Reserved+max(units, 1) > b.Cap && !b.End.Before(out.End) {
 			out, full = b, true
 		}
 	}
 	return out, full
 }
 
-func (s *session) budgetCause(b admission.BudgetState) cause {
-	limit := "units_per_" + periodName(b)
+func (s *session) budgetCause(b admission.BudgetState, units int64) cause {
+	taken := b.Spent + b.Reserved
+	because := fmt.Sprintf("the units of the %s are used up: %s of %s (%s)", periodName(b), thousands(taken), thousands(b.Cap), budgetOf(b))
+	if left := b.Cap - taken; left > 0 {
+		because = fmt.Sprintf("it needs %s at most, and %s of the %s's %s are left (%s)", count(units, "unit", "units"), thousands(left), periodName(b), thousands(b.Cap), budgetOf(b))
+	}
 	return cause{
-		Because: fmt.Sprintf("the units of the %s are used up: %s of %s (%s)", periodName(b), thousands(b.Spent+b.Reserved), thousands(b.Cap), budgetOf(b)),
-		Starts:  b.End, Guess: true,
-		ToDo: []string{fmt.Sprintf("inspect limits set %s.%s=…", budgetOf(b), limit)},
+		Because: because, Starts: b.End, Guess: true,
+		ToDo: []string{fmt.Sprintf("inspect limits set %s.units_per_%s=…", budgetOf(b), periodName(b))},
 	}
 }
 
@@ -123,6 +168,8 @@ func (s *session) busy(e evidence, list []admission.SourceState) cause {
 // startsText says when a task starts, as far as that is known.
 func (s *session) startsText(c cause) string {
 	switch {
+	case c.When != "":
+		return c.When
 	case c.Starts.IsZero():
 		return "not known"
 	case time.Until(c.Starts) < time.Second:

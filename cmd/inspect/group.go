@@ -48,12 +48,12 @@ slot_share (part of a worker's slots), units_per_day, units_per_month, source (p
 	return cmd
 }
 
-// groupRow is a group for --json. Shares are per mille, 0 = off.
+// groupRow is a group for --json. Limits are those of limits --json.
 type groupRow struct {
-	Name    string            `json:"name"`
-	Limits  map[string]string `json:"limits"`
-	Waiting int64             `json:"waiting"`
-	Running int64             `json:"running"`
+	Name    string         `json:"name"`
+	Limits  map[string]any `json:"limits"`
+	Waiting int64          `json:"waiting"`
+	Running int64          `json:"running"`
 }
 
 func listGroups(ctx context.Context, s *session) error {
@@ -64,10 +64,11 @@ func listGroups(ctx context.Context, s *session) error {
 	rows := []groupRow{}
 	t := table{head: append(groupTable(nil).head, "WAITING", "RUNNING")}
 	for i, cells := range groupTable(g.limits).rows {
-		row := groupRow{Name: g.groups[i], Limits: map[string]string{}}
+		row := groupRow{Name: g.groups[i], Limits: map[string]any{}}
 		for _, l := range g.limits {
 			if l.Scope == admission.ScopeOfGroup(row.Name) {
-				row.Limits[l.Name] = l.Value
+				limit := rowOfLimit(l)
+				row.Limits[limit.Name] = limit.Value
 			}
 		}
 		for _, path := range tasks.Paths {
@@ -105,10 +106,7 @@ func groupTable(limits []admission.Limit) table {
 }
 
 func (s *session) setGroup(ctx context.Context, name string, pairs []string) error {
-	who, err := s.by()
-	if err != nil {
-		return err
-	}
+	who := s.by()
 	g, err := s.seeded(ctx)
 	if err != nil {
 		return err

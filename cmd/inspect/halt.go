@@ -103,10 +103,7 @@ func parseGates(args, sources []string) ([]gate, error) {
 const manualHalt = "manual:"
 
 func (s *session) halt(ctx context.Context, args []string, why string, probe time.Duration) error {
-	who, err := s.by()
-	if err != nil {
-		return err
-	}
+	who := s.by()
 	g, err := s.seeded(ctx)
 	if err != nil {
 		return err

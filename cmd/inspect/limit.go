@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,8 +41,7 @@ Settings files only seed limits that Redis does not have yet: a worker that rest
 	return cmd
 }
 
-// limitsReport is --json of limits. Values are as Redis holds them: shares per
-// mille, times in ms, 0 = off.
+// limitsReport is --json of limits. 0 = off.
 type limitsReport struct {
 	Revision int64      `json:"revision"` // 0 = no worker has written limits yet
 	By       string     `json:"by"`
@@ -49,16 +49,33 @@ type limitsReport struct {
 	Limits   []limitRow `json:"limits"`
 }
 
+// limitRow is a limit: a number, whose unit its name says where it has one. A
+// share is a fraction; a group's source is a name, "" for any.
 type limitRow struct {
 	Scope string `json:"scope"`
 	Name  string `json:"name"`
-	Value string `json:"value"`
+	Value any    `json:"value"`
+}
+
+func rowOfLimit(l admission.Limit) limitRow {
+	row := limitRow{Scope: scopeShown(l.Scope), Name: l.Name, Value: l.Value}
+	n, err := strconv.ParseInt(l.Value, 10, 64)
+	switch {
+	case l.Name == "source" || err != nil:
+	case slices.Contains(tuneTimes, l.Name):
+		row.Name, row.Value = l.Name+"_ms", n
+	case l.Name == "share" || l.Name == "slot_share":
+		row.Value = float64(n) / 1000
+	default:
+		row.Value = n
+	}
+	return row
 }
 
 func reportLimits(limits []admission.Limit, rev admission.Revision) limitsReport {
 	r := limitsReport{Revision: rev.Number, By: rev.By, At: stamp(rev.At), Limits: []limitRow{}}
 	for _, l := range limits {
-		r.Limits = append(r.Limits, limitRow{scopeShown(l.Scope), l.Name, l.Value})
+		r.Limits = append(r.Limits, rowOfLimit(l))
 	}
 	return r
 }
@@ -149,10 +166,7 @@ func tuneTable(limits []admission.Limit) table {
 }
 
 func (s *session) setLimits(ctx context.Context, args []string) error {
-	who, err := s.by()
-	if err != nil {
-		return err
-	}
+	who := s.by()
 	g, err := s.seeded(ctx)
 	if err != nil {
 		return err
@@ -178,11 +192,7 @@ func (s *session) change(ctx context.Context, g *gates, changes []admission.Limi
 		}
 	}
 	before := g.limits
-	writer, err := s.gatesOf(g.sources, scopeGroups(changes)...)
-	if err != nil {
-		return &failure{exitUsage, err}
-	}
-	rev, err := writer.SetLimits(ctx, changes, who)
+	rev, err := g.SetLimits(ctx, changes, who)
 	if err != nil {
 		return err
 	}
@@ -202,14 +212,4 @@ func (s *session) change(ctx context.Context, g *gates, changes []admission.Limi
 	}
 	s.line("revision %d by %s", rev.Number, words(rev.By))
 	return nil
-}
-
-func scopeGroups(changes []admission.Limit) []string {
-	var out []string
-	for _, c := range changes {
-		if group, ok := strings.CutPrefix(c.Scope, admission.ScopeOfGroup("")); ok {
-			out = append(out, group)
-		}
-	}
-	return distinct(out)
 }

@@ -44,10 +44,7 @@ type pauseRow struct {
 }
 
 func (s *session) pause(ctx context.Context, args []string, only bool, why string) error {
-	who, err := s.by()
-	if err != nil {
-		return err
-	}
+	who := s.by()
 	queues, err := s.targets(ctx, args, only)
 	if err != nil {
 		return err
@@ -62,6 +59,9 @@ func (s *session) pause(ctx context.Context, args []string, only bool, why strin
 			return err
 		}
 		state, err := s.reconcile(ctx, queue)
+		if err == nil {
+			state, err = s.truth(ctx, queue, state)
+		}
 		if err != nil {
 			return err
 		}
@@ -100,6 +100,9 @@ func (s *session) resumeQueues(ctx context.Context, args []string, only bool) er
 			return err
 		}
 		state, err := s.reconcile(ctx, queue)
+		if err == nil {
+			state, err = s.truth(ctx, queue, state)
+		}
 		if err != nil {
 			return err
 		}

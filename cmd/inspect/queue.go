@@ -53,7 +53,7 @@ func (s *session) queueRow(ctx context.Context, queue string) (queueRow, error) 
 	if err != nil {
 		return queueRow{}, err
 	}
-	state, err := s.pauses.State(ctx, queue)
+	state, err := s.pauseState(ctx, queue)
 	if err != nil {
 		return queueRow{}, err
 	}

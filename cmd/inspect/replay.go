@@ -27,7 +27,7 @@ func newReplay(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [KEY…]",
 		Short: "Run archived tasks again, at a pace (costs units: what each call costs; --dry-run costs nothing)",
-		Long: `Takes the keys given, or what the flags choose among the archived tasks that are no tombstones; --all for all of them.
+		Long: `Takes the keys given (they may be cut short), or what the flags choose among the archived tasks that are no tombstones; --all for all of them.
 It may be stopped and started again at any time: nothing is queued twice.`,
 		Example: `  inspect replay --outcome quota --dry-run
   inspect replay --outcome quota --rate 20/s
@@ -76,11 +76,12 @@ func (s *session) replay(ctx context.Context, f replayFlags, keys []string) erro
 	if err != nil {
 		return err
 	}
-	found, err := s.replayable(ctx, f, keys)
+	r := replayReport{DryRun: f.dryRun, Outcomes: map[string]int{}, Failed: []replayedFailed{}}
+	found, err := s.replayable(ctx, f, keys, &r)
 	if err != nil {
 		return err
 	}
-	r := replayReport{DryRun: f.dryRun, Found: len(found), Outcomes: map[string]int{}, Failed: []replayedFailed{}}
+	r.Found = len(found) + len(r.Failed)
 	for _, t := range found {
 		r.Outcomes[firstOf(string(t.Outcome), "cut short")]++
 		units, err := s.unitsOf(ctx, t)
@@ -93,24 +94,24 @@ func (s *session) replay(ctx context.Context, f replayFlags, keys []string) erro
 		cost := float64(r.Units) * s.cfg.Price / 1000
 		r.Cost = &cost
 	}
-	if len(found) == 0 && !s.json {
+	if r.Found == 0 && !s.json {
 		s.line("nothing to replay")
 		return nil
 	}
-	if !s.json {
-		s.line("%s %s at most, %s; about %s at %s", s.replayWhat(r), count(r.Units, "unit", "units"), s.price(r.Units),
+	if len(found) > 0 && !s.json {
+		s.line("%s %s at most, %s; about %s at %s", replayWhat(r, len(found)), count(r.Units, "unit", "units"), s.price(r.Units),
 			span(gap*time.Duration(len(found))), f.rate)
 	}
-	if f.dryRun || len(found) == 0 {
-		return s.replayed(r)
-	}
-	if err := s.replayAll(ctx, found, gap, &r); err != nil {
-		return err
+	if !f.dryRun && len(found) > 0 {
+		if err := s.replayAll(ctx, found, gap, &r); err != nil {
+			return err
+		}
 	}
 	return s.replayed(r)
 }
 
-func (s *session) replayWhat(r replayReport) string {
+// replayWhat says what of n tasks is replayed.
+func replayWhat(r replayReport, n int) string {
 	verb := "replaying"
 	if r.DryRun {
 		verb = "would replay"
@@ -125,17 +126,17 @@ func (s *session) replayWhat(r replayReport) string {
 		parts = append(parts, thousands(int64(n))+" whose replay was cut short")
 	}
 	if len(parts) > 0 {
-		return fmt.Sprintf("%s %s (%s),", verb, count(r.Found, "task", "tasks"), strings.Join(parts, ", "))
+		return fmt.Sprintf("%s %s (%s),", verb, count(n, "task", "tasks"), strings.Join(parts, ", "))
 	}
-	return fmt.Sprintf("%s %s,", verb, count(r.Found, "task", "tasks"))
+	return fmt.Sprintf("%s %s,", verb, count(n, "task", "tasks"))
 }
 
 // replayable are the tasks to run again. A replay that was killed between
 // raising a task's generation and queuing it left it unfinished and unqueued;
 // the same replay later takes it up first.
-func (s *session) replayable(ctx context.Context, f replayFlags, keys []string) ([]store.TaskRow, error) {
+func (s *session) replayable(ctx context.Context, f replayFlags, keys []string, r *replayReport) ([]store.TaskRow, error) {
 	if len(keys) > 0 {
-		return s.named(ctx, keys)
+		return s.named(ctx, keys, r)
 	}
 	filter, err := f.filter(s.zone)
 	if err != nil {
@@ -151,8 +152,13 @@ func (s *session) replayable(ctx context.Context, f replayFlags, keys []string) 
 	return append(out, more...), err
 }
 
-// named are the tasks of keys, each of which must be known.
-func (s *session) named(ctx context.Context, keys []string) ([]store.TaskRow, error) {
+// named are the tasks of keys, each of which must be known. What replay would
+// refuse is failed here already, so that a dry run says so too.
+func (s *session) named(ctx context.Context, names []string, r *replayReport) ([]store.TaskRow, error) {
+	keys, err := s.fullKeys(ctx, names)
+	if err != nil {
+		return nil, err
+	}
 	var out []store.TaskRow
 	for _, key := range keys {
 		st, err := s.store.Standing(ctx, key)
@@ -162,9 +168,30 @@ func (s *session) named(ctx context.Context, keys []string) ([]store.TaskRow, er
 		if !st.Known {
 			return nil, refused("nothing is known of %s", printable(key))
 		}
+		if why := unreplayable(st); why != "" {
+			r.Failed = append(r.Failed, replayedFailed{key, why})
+			continue
+		}
 		out = append(out, store.TaskRow{Key: key, Path: st.Path, Queue: st.Queue, Outcome: st.Outcome, Verdict: st.Verdict})
 	}
 	return out, nil
+}
+
+// unreplayable says why intake would refuse to replay a task, and what to do
+// instead; "" if it would not.
+func unreplayable(st store.Standing) string {
+	const nothing = "nothing to replay: it "
+	switch {
+	case !st.Finished && st.Generation == 0:
+		return nothing + "waits for its first run (inspect why says for what)"
+	case !st.Finished || st.Verdict == tasks.Archive && !st.Final:
+		return ""
+	case st.Final:
+		return nothing + "is archived for good; enqueue its input with --force to pay for it again"
+	case st.Verdict == tasks.Hold:
+		return nothing + "is held until a person decides: inspect uploads resolve"
+	}
+	return nothing + "is " + string(st.Verdict) + "; enqueue its input with --force to pay for it again"
 }
 
 // cutShort finds re-opened tasks that have not run since and are not queued.
@@ -267,11 +294,16 @@ func (s *session) replayed(r replayReport) error {
 		if err := s.writeJSON(r); err != nil {
 			return err
 		}
-	} else if !r.DryRun {
+	} else {
 		for _, f := range r.Failed {
 			fmt.Fprintf(s.std.err, "inspect: %s: %s\n", f.Key, printable(f.Reason))
 		}
-		s.line("replayed %d of %d%s", r.Replayed, r.Found, waitingToo(r.Waiting))
+		switch {
+		case !r.DryRun:
+			s.line("replayed %d of %d%s", r.Replayed, r.Found, waitingToo(r.Waiting))
+		case len(r.Failed) > 0:
+			s.line("would replay %d of %d", r.Found-len(r.Failed), r.Found)
+		}
 	}
 	switch {
 	case r.Left > 0:

@@ -121,6 +121,13 @@ func (s *session) resultRows(ctx context.Context, name string) ([]store.BatchRow
 			return rows, err
 		}
 	}
+	key, err := s.fullKey(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if key != name {
+		return s.resultRows(ctx, key)
+	}
 	st, err := s.store.Standing(ctx, name) // a task may have come without a submission
 	if err != nil || !st.Known {
 		return nil, err

@@ -160,10 +160,7 @@ func openWords(chosen []gate) string {
 }
 
 func (s *session) resumeSources(ctx context.Context, args []string) error {
-	who, err := s.by()
-	if err != nil {
-		return err
-	}
+	who := s.by()
 	g, chosen, before, err := s.shutNow(ctx, args)
 	if err != nil {
 		return err

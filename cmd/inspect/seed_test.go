@@ -43,7 +43,7 @@ func seed(ts *testscript.TestScript, _ bool, args []string) {
 	seeds := map[string]func(context.Context, []string){
 		"limits": w.limits, "queue": w.queue, "flag": w.flag, "auto": w.auto,
 		"spent": w.spent, "call": w.call, "breaker": w.breaker, "halt": w.halt, "archived": w.archived, "batch": w.batch, "emptied": w.emptied,
-		"key": w.keyInto, "active": w.active, "file": w.file, "upload": w.upload, "restored": w.restored,
+		"short": w.short, "key": w.keyInto, "active": w.active, "file": w.file, "upload": w.upload, "restored": w.restored,
 	}
 	do, ok := seeds[args[0]]
 	if !ok {
@@ -206,6 +206,9 @@ func (w world) keyInto(_ context.Context, args []string) {
 	w.ts.Check(err)
 	w.ts.Setenv(args[0], clip(n).Key)
 }
+
+// short NAME KEY puts the beginning of a key into the environment.
+func (w world) short(_ context.Context, args []string) { w.ts.Setenv(args[0], args[1][:18]) }
 
 // settled is a clip with its verdict.
 type settled struct {

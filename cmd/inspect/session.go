@@ -23,7 +23,8 @@ type session struct {
 	rdb      *redisconn.Client // nil unless needsRedis
 	asynq    *asynq.Inspector
 	pauses   *admission.Pauses
-	store    *store.Store // nil unless needsStore
+	store    *store.Store     // nil unless needsStore
+	seen     *admission.State // the sources, once a pause made them of interest
 	closers  []func()
 }
 
@@ -141,9 +142,9 @@ func (s *session) gates(ctx context.Context) (*gates, error) {
 	return g, nil
 }
 
-// gatesOf are gates that know the sources, and the groups that are about to
-// be set: a group that is new must join the ones the gates list.
-func (s *session) gatesOf(sources []string, groups ...string) (*admission.Gates, error) {
+// gatesOf are gates that know the sources. They name no groups: what they
+// would seed for one that is new were a revision of its own.
+func (s *session) gatesOf(sources []string) (*admission.Gates, error) {
 	cfg := admission.DefaultConfig()
 	cfg.TimeZone, cfg.MonthAnchor = s.cfg.TimeZone, s.cfg.MonthAnchor
 	if len(sources) > 0 {
@@ -153,9 +154,6 @@ func (s *session) gatesOf(sources []string, groups ...string) (*admission.Gates,
 		cfg.Sources = append(cfg.Sources, admission.SourceConfig{Name: name})
 	}
 	cfg.Groups = map[string]admission.Group{}
-	for _, name := range groups {
-		cfg.Groups[name] = admission.Group{}
-	}
 	return admission.New(s.rdb, cfg)
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,14 @@ func newTasks(a *app) *cobra.Command {
 					no := false
 					filter.Finished = &no
 				}
-				return s.listTasks(ctx, filter)
+				none := "no task yet"
+				switch {
+				case waiting && !f.chosen():
+					none = "nothing waits"
+				case waiting || f.chosen():
+					none = "no task is like that"
+				}
+				return s.listTasks(ctx, filter, none)
 			})
 		},
 	}
@@ -58,7 +66,14 @@ func newArchive(a *app) *cobra.Command {
 				}
 				yes := true
 				filter.Verdict, filter.Finished, filter.Replayable = tasks.Archive, &yes, replayable
-				return s.listTasks(ctx, filter)
+				none := "nothing is archived"
+				switch {
+				case f.chosen():
+					none = "nothing archived is like that"
+				case replayable:
+					none = "nothing archived can be replayed"
+				}
+				return s.listTasks(ctx, filter, none)
 			})
 		},
 	}
@@ -70,6 +85,7 @@ func newArchive(a *app) *cobra.Command {
 // taskRow is a task for --json.
 type taskRow struct {
 	Key        string        `json:"key"`
+	Name       string        `json:"name"` // of the input; a URL without its query
 	Path       tasks.Path    `json:"path"`
 	Queue      string        `json:"queue"`
 	Generation int64         `json:"generation"`
@@ -77,6 +93,9 @@ type taskRow struct {
 	Verdict    tasks.Verdict `json:"verdict"`
 	Outcome    tasks.Outcome `json:"outcome"`
 	Reason     string        `json:"reason"`
+	WaitsFor   string        `json:"waits_for"`   // as inspect why says it; "" = it does not wait, or Redis cannot be asked
+	Starts     *time.Time    `json:"starts"`      // about; null = not known, or not by itself
+	StartsWhen string        `json:"starts_when"` // what must happen first; "" = nothing
 	Final      bool          `json:"final"`
 	CreatedAt  *time.Time    `json:"created_at"`
 	UpdatedAt  *time.Time    `json:"updated_at"`
@@ -94,40 +113,73 @@ func rowOf(t store.TaskRow) taskRow {
 	}
 }
 
-func (s *session) listTasks(ctx context.Context, filter store.TaskFilter) error {
+// listTasks prints tasks; none says what it means that there are none.
+func (s *session) listTasks(ctx context.Context, filter store.TaskFilter, none string) error {
 	found, err := s.store.Tasks(ctx, filter)
 	if err != nil {
 		return err
 	}
+	rows, err := s.taskRows(ctx, found)
+	if err != nil {
+		return err
+	}
 	if s.json {
-		rows := []taskRow{}
-		for _, t := range found {
-			rows = append(rows, rowOf(t))
-		}
 		return s.writeJSON(rows)
 	}
 	if len(found) == 0 {
-		s.line("no such task")
+		s.line("%s", none)
 		return nil
 	}
-	s.table(s.taskTable(found))
+	s.table(s.taskTable(found, rows))
 	if len(found) == filter.Limit {
 		s.line("there may be more: --limit %d", filter.Limit*10)
 	}
 	return nil
 }
 
-func (s *session) taskTable(found []store.TaskRow) table {
-	t := table{head: []string{"KEY", "QUEUE", "STATE", "OUTCOME", "CHANGED", "REASON"}}
-	for _, row := range found {
-		r := rowOf(row)
+// taskRows are tasks with the names of their inputs and what they wait for.
+func (s *session) taskRows(ctx context.Context, found []store.TaskRow) ([]taskRow, error) {
+	names, err := s.inputNames(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	waits, err := s.waitReasons(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]taskRow, len(found))
+	for i, t := range found {
+		c := waits[t.Key]
+		rows[i] = rowOf(t)
+		rows[i].Name, rows[i].WaitsFor, rows[i].Starts, rows[i].StartsWhen = names[t.Key], c.Because, stamp(c.Starts), c.When
+	}
+	return rows, nil
+}
+
+func (s *session) taskTable(found []store.TaskRow, rows []taskRow) table {
+	t := table{head: []string{"INPUT", "KEY", "QUEUE", "STATE", "OUTCOME", "CHANGED", "REASON"}}
+	for i, r := range rows {
 		if r.Final {
 			r.State += ", final"
 		}
-		t.add(text(r.Key), text(printable(r.Queue)), stateCell(r.State, row), text(string(r.Outcome)),
-			text(span(time.Since(row.UpdatedAt))+" ago"), text(short(printable(row.Reason), 100)))
+		t.add(text(nameShown(r.Name)), text(shortKey(r.Key)), text(printable(r.Queue)), stateCell(r.State, found[i]), text(firstOf(string(r.Outcome), "–")),
+			text(span(time.Since(found[i].UpdatedAt))+" ago"), text(short(s.reasonOf(r), 110)))
 	}
 	return t
+}
+
+// reasonOf is what a list says beside a task's outcome: what it waits for, or
+// its reason without the outcome, which has its own column.
+func (s *session) reasonOf(r taskRow) string {
+	switch {
+	case r.WaitsFor != "" && r.StartsWhen != "":
+		return printable(r.WaitsFor) + "; starts " + r.StartsWhen
+	case r.WaitsFor != "" && r.Starts != nil:
+		return printable(r.WaitsFor) + "; starts " + s.until(*r.Starts)
+	case r.WaitsFor != "":
+		return printable(r.WaitsFor)
+	}
+	return printable(strings.TrimPrefix(strings.TrimPrefix(r.Reason, string(r.Outcome)), ": "))
 }
 
 func stateCell(state string, t store.TaskRow) cell {

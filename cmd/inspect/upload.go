@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,14 +43,30 @@ type uploadFlags struct {
 	limit        int
 }
 
-func (f *uploadFlags) add(cmd *cobra.Command, states []string) {
+func (f *uploadFlags) add(cmd *cobra.Command, states []idempotency.State) {
 	fs := cmd.Flags()
-	fs.StringSliceVar(&f.states, "state", states, "free, sent, settled, rejected, uncertain, or all")
+	var names []string
+	for _, state := range states {
+		names = append(names, string(state))
+	}
+	fs.StringSliceVar(&f.states, "state", names, strings.Join(stateWords(), ", "))
 	fs.StringVar(&f.source, "source", "", "only this account's catalog")
 	fs.Int64SliceVar(&f.audioIDs, "audio-id", nil, "only these slots")
 	fs.StringVar(&f.since, "since", "", "only what was sent since: 90m, 24h, 7d, or 2026-11-30")
 	fs.StringVar(&f.until, "until", "", "only what was sent before")
 	fs.IntVar(&f.limit, "limit", 1000, "at most so many")
+}
+
+// allStates is --state for every one.
+const allStates = "all"
+
+// stateWords are the words that --state knows.
+func stateWords() []string {
+	var out []string
+	for _, state := range idempotency.States {
+		out = append(out, string(state))
+	}
+	return append(out, allStates)
 }
 
 // chosen reports whether a flag narrows the choice.
@@ -62,15 +80,15 @@ func (f *uploadFlags) filter(zone *time.Location) (idempotency.Filter, error) {
 		return out, usage("--limit %d: want 1 or more", f.limit)
 	}
 	for _, name := range f.states {
-		if name == "all" {
-			out.States = idempotency.States
-			break
-		}
-		state, err := word("state", name, idempotency.States)
+		state, err := word("state", name, stateWords())
 		if err != nil {
 			return out, err
 		}
-		out.States = append(out.States, state)
+		if state == allStates {
+			out.States = idempotency.States
+			break
+		}
+		out.States = append(out.States, idempotency.State(state))
 	}
 	var err error
 	if out.SentFrom, err = moment(f.since, zone); err != nil {
@@ -101,9 +119,12 @@ func newUploadsList(a *app) *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd, []string{string(idempotency.Uncertain), string(idempotency.Sent)})
+	f.add(cmd, needAPerson)
 	return cmd
 }
+
+// needAPerson are the states that are listed by default.
+var needAPerson = []idempotency.State{idempotency.Uncertain, idempotency.Sent}
 
 // uploadRow is an upload in its current generation, for --json.
 type uploadRow struct {
@@ -159,7 +180,11 @@ func (s *session) listUploads(ctx context.Context, f idempotency.Filter) error {
 		return s.writeJSON(rows)
 	}
 	if len(found) == 0 {
-		s.line("no such upload")
+		none, err := noUploads(ctx, ledger, f)
+		if err != nil {
+			return err
+		}
+		s.line("%s", none)
 		return nil
 	}
 	t := table{head: []string{"KEY", "SOURCE", "AUDIO ID", "STATE", "SENT", "REASON"}}
@@ -170,13 +195,47 @@ func (s *session) listUploads(ctx context.Context, f idempotency.Filter) error {
 		if !e.Send.SentAt.IsZero() {
 			sent = s.since(e.Send.SentAt)
 		}
-		t.add(text(e.Key), text(e.Source), right(strconv.FormatInt(e.AudioID, 10)), uploadCell(e.State), text(sent), text(short(printable(e.Send.Reason), 80)))
+		t.add(text(shortKey(e.Key)), text(e.Source), right(strconv.FormatInt(e.AudioID, 10)), uploadCell(e.State), text(sent), text(short(printable(e.Send.Reason), 80)))
 	}
 	s.table(t)
 	if uncertain {
 		s.line("uncertain ones wait for you: inspect uploads resolve KEY --as settled|retry --why TEXT")
 	}
 	return nil
+}
+
+// noUploads says what an empty list means, and where the others are.
+func noUploads(ctx context.Context, ledger *idempotency.Ledger, f idempotency.Filter) (string, error) {
+	states := make([]string, len(f.States))
+	for i, state := range f.States {
+		states[i] = string(state)
+	}
+	what := "nothing " + strings.Join(states, " or ")
+	switch {
+	case len(f.States) == len(idempotency.States):
+		what = "no upload"
+	case slices.Equal(f.States, needAPerson):
+		what = "nothing uncertain or under way"
+	}
+	f.States, f.Limit = nil, 100_000
+	others, err := ledger.List(ctx, f)
+	if err != nil {
+		return "", err
+	}
+	n := map[idempotency.State]int64{}
+	for _, e := range others {
+		n[e.State]++
+	}
+	var parts []string
+	for _, state := range idempotency.States {
+		if n[state] > 0 {
+			parts = append(parts, thousands(n[state])+" "+string(state))
+		}
+	}
+	if len(parts) > 0 {
+		what += "; --state all lists the " + strings.Join(parts, ", ")
+	}
+	return what, nil
 }
 
 func uploadCell(state idempotency.State) cell {
@@ -216,6 +275,9 @@ type auditRow struct {
 func (s *session) showUpload(ctx context.Context, key string) error {
 	ledger, err := s.ledger(ctx)
 	if err != nil {
+		return err
+	}
+	if key, err = s.fullKey(ctx, key); err != nil {
 		return err
 	}
 	d, err := ledger.Show(ctx, key)

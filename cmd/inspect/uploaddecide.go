@@ -50,7 +50,7 @@ Without keys it decides all uncertain uploads that the flags choose, once --yes 
 			})
 		},
 	}
-	f.add(cmd, []string{string(idempotency.Uncertain)})
+	f.add(cmd, []idempotency.State{idempotency.Uncertain})
 	cmd.Flags().StringVar(&f.as, "as", "", "settled (it arrived) or retry (send it again)")
 	cmd.Flags().StringVar(&f.why, "why", "", "how you know; kept for good")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "decide all that the flags choose")
@@ -67,10 +67,7 @@ type resolvedRow struct {
 }
 
 func (s *session) resolveUploads(ctx context.Context, f resolveFlags, as idempotency.As, keys []string) error {
-	who, err := s.by()
-	if err != nil {
-		return err
-	}
+	who := s.by()
 	ledger, err := s.ledger(ctx)
 	if err != nil {
 		return err
@@ -79,6 +76,9 @@ func (s *session) resolveUploads(ctx context.Context, f resolveFlags, as idempot
 		if keys, err = s.chooseUploads(ctx, ledger, f); err != nil || len(keys) == 0 {
 			return err
 		}
+	}
+	if keys, err = s.fullKeys(ctx, keys); err != nil {
+		return err
 	}
 	rdb, err := redisconn.Queue(s.redisURL, 4)
 	if err != nil {
@@ -137,7 +137,11 @@ func (s *session) chooseUploads(ctx context.Context, ledger *idempotency.Ledger,
 	}
 	switch {
 	case len(keys) == 0:
-		s.line("no such upload")
+		none, err := noUploads(ctx, ledger, filter)
+		if err != nil {
+			return nil, err
+		}
+		s.line("%s", none)
 	case !f.yes:
 		return nil, usage("this would decide %s: say --yes, or give keys", count(len(keys), "upload", "uploads"))
 	}
@@ -231,10 +235,7 @@ are closed, because what it does not know may have been sent. Check what it lack
 const ledgerMark = "reprise:{ledger}:mark"
 
 func (s *session) adopt(ctx context.Context, why string) error {
-	who, err := s.by()
-	if err != nil {
-		return err
-	}
+	who := s.by()
 	ledger, err := s.ledger(ctx)
 	if err != nil {
 		return err

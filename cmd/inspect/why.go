@@ -19,6 +19,7 @@ func newWhy(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "why KEY|FILE|URL|EXTERNAL-ID",
 		Short: "What one task waits for, until when, and what to do about it (costs nothing)",
+		Long:  `KEY may be cut short, FILE may be the last part of a path.`,
 		Example: `  inspect why clips/a.mp3
   inspect why recognize_3q…
   inspect why order-4711 --json`,
@@ -44,7 +45,8 @@ type whyReport struct {
 	State          string        `json:"state"`
 	QueueState     string        `json:"queue_state"` // asynq's word, "" = not queued
 	Because        string        `json:"because"`
-	Starts         *time.Time    `json:"starts"` // null = not known
+	Starts         *time.Time    `json:"starts"`      // null = not known, or not by itself
+	StartsWhen     string        `json:"starts_when"` // what must happen first; "" = nothing
 	StartsGuessed  bool          `json:"starts_guessed"`
 	ToDo           []string      `json:"to_do"`
 	PendingSince   *time.Time    `json:"pending_since"`
@@ -104,7 +106,7 @@ func (s *session) why(ctx context.Context, name string) error {
 func (s *session) whyReport(e evidence, c cause) whyReport {
 	r := whyReport{
 		Key: e.key, Input: e.input, Path: e.path(), Group: e.group, Queue: e.queue, State: c.State, QueueState: e.state, Because: c.Because,
-		Starts: stamp(c.Starts), StartsGuessed: c.Guess, ToDo: append([]string{}, c.ToDo...), PendingSince: stamp(e.since),
+		Starts: stamp(c.Starts), StartsWhen: c.When, StartsGuessed: c.Guess && !c.Starts.IsZero(), ToDo: append([]string{}, c.ToDo...), PendingSince: stamp(e.since),
 		Counted: e.snapshot.Record.Counted, MaxAttempts: s.cfg.Budgets.MaxAttempts, PossiblyBilled: e.snapshot.Record.PossiblyBilled,
 		MaxBilled: s.cfg.Budgets.MaxPossiblyBilled, Calls: costRow{Of: e.key}, LastOutcome: e.snapshot.Record.LastOutcome,
 		InFlightUntil: stamp(e.snapshot.Until), Pause: reasonRows(e.pause), Workers: e.workers,
@@ -122,6 +124,7 @@ func (s *session) whyReport(e evidence, c cause) whyReport {
 	for _, call := range e.calls {
 		r.Calls.add(call)
 	}
+	r.Calls.CostAtPrice = s.atPrice(r.Calls)
 	if last := lastCall(e.calls); last != nil {
 		r.LastOutcome, r.LastReason, r.LastAt, r.RequestID = last.Outcome, last.Reason, stamp(last.At), last.RequestID
 	}
@@ -217,7 +220,7 @@ func (s *session) attempts(r whyReport) string {
 	text := fmt.Sprintf("counted %d of %d, possibly billed %d of %d; %s, %s", r.Counted, r.MaxAttempts, r.PossiblyBilled, r.MaxBilled,
 		count(r.Calls.Calls, "call", "calls"), count(r.Calls.Units, "unit", "units"))
 	if r.Calls.Units > 0 {
-		text += " at most billed, " + money(r.Calls)
+		text += " at most billed, " + s.spent(r.Calls)
 	}
 	return text
 }
@@ -239,7 +242,7 @@ func (s *session) lastText(r whyReport) string {
 func (s *session) queueText(e evidence) string {
 	text := fmt.Sprintf("%s, %s waiting, %s running, %s", e.queue, thousands(e.stat.waiting()), thousands(e.stat.Active), count(e.workers, "worker", "workers"))
 	if e.pause.Paused() || e.stat.Paused {
-		return text + ", paused: " + s.reasons(e.pause, true)
+		return text + ", paused: " + firstOf(strings.Join(reasonNames(e.pause), ", "), "elsewhere")
 	}
 	return text
 }

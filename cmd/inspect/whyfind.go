@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,8 +17,9 @@ import (
 	"reprise/tasks"
 )
 
-// find turns what a person typed into task keys, the newest first: a key, an
-// external id, the name an input was enqueued under, or a file's content.
+// find turns what a person typed into task keys, the newest first: a key or its
+// beginning, an external id, the name an input was enqueued under or the last
+// part of it, or a file's content.
 func (s *session) find(ctx context.Context, name string) ([]string, error) {
 	st, err := s.store.Standing(ctx, name)
 	if err != nil {
@@ -35,18 +37,28 @@ func (s *session) find(ctx context.Context, name string) ([]string, error) {
 			return keys, nil
 		}
 	}
+	if key, err := s.fullKey(ctx, name); err != nil || key != name {
+		return []string{key}, err
+	}
 	if keys, err := s.findContent(ctx, name); err != nil || len(keys) > 0 {
 		return keys, err
 	}
-	if path, _, ok := strings.Cut(name, "_"); ok { // a task of another store, or one that lost its row
-		if _, err := tasks.ParsePath(path); err == nil {
+	if keys, err := s.findBase(ctx, name); err != nil || len(keys) > 0 {
+		return keys, err
+	}
+	if word, _, ok := strings.Cut(name, "_"); ok { // a task of another store, or one that lost its row
+		if _, err := tasks.ParsePath(word); err == nil {
 			return []string{name}, nil
 		}
 	}
 	if batch, err := s.store.BatchProgress(ctx, name); err == nil && batch.Total > 0 {
 		return nil, usage("%s is a batch: inspect results %s lists its tasks", printable(name), printable(name))
 	}
-	return nil, refused("nothing is known of %s: neither a key, an external id nor an enqueued input of this store", shownName(name))
+	latest, err := s.store.LatestNames(ctx, 10_000)
+	if err != nil {
+		return nil, err
+	}
+	return nil, refused("nothing is known of %s: neither a key, an external id nor an enqueued input of this store%s", shownName(name), didYouMeanInput(name, latest))
 }
 
 // nameFilters are the submissions a name may stand for.
@@ -70,6 +82,25 @@ func keysOf(rows []store.BatchRow) []string {
 		}
 	}
 	return out
+}
+
+// findBase finds the tasks whose input's name ends with what was typed, behind a
+// slash.
+func (s *session) findBase(ctx context.Context, name string) ([]string, error) {
+	if strings.Contains(name, "://") || name == "" {
+		return nil, nil
+	}
+	rows, err := s.store.Submissions(ctx, store.SubmissionFilter{BaseName: filepath.ToSlash(filepath.Clean(name))})
+	return keysOf(rows), err
+}
+
+// didYouMeanInput suggests an input of nearly the name.
+func didYouMeanInput(name string, latest []string) string {
+	known := make([]string, len(latest))
+	for i, n := range latest {
+		known[i] = path.Base(filepath.ToSlash(n))
+	}
+	return didYouMean(path.Base(filepath.ToSlash(shownName(name))), known)
 }
 
 // findContent finds the tasks of a file by its content, as far as they were

@@ -25,6 +25,8 @@ type evidence struct {
 	calls    []store.Call
 	input    string // where its audio is; URLs without query
 	pinned   string // source it must go to; "" = any
+	units    int64  // of its call, at most; 0 = not known
+	brief    bool   // gathered for a list: without place in line, record and permit
 
 	queue   string // where it is, else where it belongs
 	group   string
@@ -84,7 +86,7 @@ func (s *session) gather(ctx context.Context, g *gates, key string) (evidence, e
 	if e.stat, err = s.stat(ctx, e.queue); err != nil {
 		return e, err
 	}
-	if e.pause, err = s.pauses.State(ctx, e.queue); err != nil {
+	if e.pause, err = s.pauseState(ctx, e.queue); err != nil {
 		return e, err
 	}
 	e.workers, err = s.serving(e.queue)
@@ -107,6 +109,7 @@ func (s *session) fromStore(ctx context.Context, e *evidence) error {
 		return err
 	}
 	e.pinned = p.Params.Source
+	e.units, _ = p.Units(false)
 	if e.input = p.Input.Path; p.Input.Kind == tasks.URLInput {
 		e.input = tasks.RedactURL(p.Input.URL)
 	}
