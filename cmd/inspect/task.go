@@ -179,7 +179,12 @@ func (s *session) reasonOf(r taskRow) string {
 	case r.WaitsFor != "":
 		return printable(r.WaitsFor)
 	}
-	return printable(strings.TrimPrefix(strings.TrimPrefix(r.Reason, string(r.Outcome)), ": "))
+	return printable(beyond(r.Reason, r.Outcome))
+}
+
+// beyond is what a reason says beyond the outcome that it begins with.
+func beyond(reason string, outcome tasks.Outcome) string {
+	return strings.TrimPrefix(strings.TrimPrefix(reason, string(outcome)), ": ")
 }
 
 func stateCell(state string, t store.TaskRow) cell {

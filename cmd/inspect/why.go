@@ -174,6 +174,9 @@ func (s *session) screen(e evidence, c cause, r whyReport) {
 	if r.LastOutcome != "" {
 		row("last", "%s", s.lastText(r))
 	}
+	if c.State == "DONE" { // what is shut now is of no interest
+		return
+	}
 	for i, st := range e.usable() {
 		row(onFirst(i, "sources"), "%s %s, %s in flight%s", st.Source, s.sourceState(st, e.now).text,
 			inFlight(st.InFlight, st.Permits, st.PermitsLearned), tail(", budgets ", s.budgets(st.Budgets)))
@@ -233,10 +236,7 @@ func (s *session) lastText(r whyReport) string {
 	if r.RequestID != "" {
 		text += ", request id " + printable(r.RequestID)
 	}
-	if r.LastReason != "" {
-		text += ": " + short(printable(r.LastReason), 120)
-	}
-	return text
+	return text + tail(": ", short(printable(beyond(r.LastReason, r.LastOutcome)), 120))
 }
 
 func (s *session) queueText(e evidence) string {
