@@ -58,6 +58,10 @@ var budgetGates = []Gate{
 	GateUnitsDay, GateUnitsMonth, GateGlobalUnitsDay, GateGlobalUnitsMonth, GateGroupUnitsDay, GateGroupUnitsMonth,
 }
 
+// Forever is the RetryAfter of what no time opens, but a person, another token
+// or other settings.
+const Forever = 24 * time.Hour
+
 // Refusal says that a call may not go now. Nothing was taken.
 type Refusal struct { //nolint:errname // an answer like a permit is one, and an error only on its way up
 	Gate       Gate          // what refused; of several sources the one that reopens first

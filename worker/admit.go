@@ -208,7 +208,15 @@ func (w *Worker) refused(ctx context.Context, d *delivery, r *admission.Refusal)
 			wait = min(wait, haltedWait)
 		}
 	}
-	return w.without(d, tasks.Refused, wait, fmt.Sprintf("gate %s of source %s opens in %s", r.Gate, r.Source, r.RetryAfter.Round(time.Second)))
+	return w.without(d, tasks.Refused, wait, fmt.Sprintf("gate %s of source %s opens %s", r.Gate, r.Source, opening(r.Gate, r.RetryAfter)))
+}
+
+// opening says when a gate opens, for people.
+func opening(gate admission.Gate, wait time.Duration) string {
+	if gate == admission.GateHalt && wait >= admission.Forever {
+		return "when a person resumes it"
+	}
+	return "in " + wait.Round(time.Second).String()
 }
 
 // shutOut closes the queue, or leaves it to other workers, when every source
@@ -226,7 +234,7 @@ func (w *Worker) shutOut(ctx context.Context, d *delivery) *answer {
 	if !w.paths.close(ctx, d.queue, units, s) {
 		return nil
 	}
-	return w.without(d, tasks.Refused, wait, fmt.Sprintf("%s, in %s", s.evidence(), s.wait.Round(time.Second)))
+	return w.without(d, tasks.Refused, wait, fmt.Sprintf("%s, %s", s.evidence(), opening(s.gate, s.wait)))
 }
 
 // hopeless ends a task that waiting does not help: no other source is left

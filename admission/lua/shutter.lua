@@ -2,7 +2,7 @@
 -- and halt each have their own end; an end only grows. After breaker and halt
 -- one permit is the probe, and it lives by renewal like any other.
 
-local FOREVER = DAY -- "until a person acts", as a time to come back
+local FOREVER = DAY -- "until a person acts", as a time to come back: admission.Forever
 
 -- no is a refusal: gate, ms to wait, whether the source is shut (not merely
 -- busy), whether waiting is of no use.
