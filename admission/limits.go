@@ -29,26 +29,26 @@ func ScopeOfGroup(group string) string { return "group/" + group }
 
 // limitField is one limit: its name for people and Redis, and its value.
 type limitField struct {
-	field, name string
-	value       int64
+	name  string
+	value int64
 }
 
 func (l Limits) fields() []limitField {
 	return []limitField{
-		{"Concurrency", "concurrency", l.Concurrency},
-		{"RequestsPerMinute", "requests_per_minute", l.RequestsPerMinute},
-		{"RequestBurst", "request_burst", l.RequestBurst},
-		{"UnitsPerMinute", "units_per_minute", l.UnitsPerMinute},
-		{"UnitBurst", "unit_burst", l.UnitBurst},
-		{"UnitsPerDay", "units_per_day", l.UnitsPerDay},
-		{"UnitsPerMonth", "units_per_month", l.UnitsPerMonth},
+		{"concurrency", l.Concurrency},
+		{"requests_per_minute", l.RequestsPerMinute},
+		{"request_burst", l.RequestBurst},
+		{"units_per_minute", l.UnitsPerMinute},
+		{"unit_burst", l.UnitBurst},
+		{"units_per_day", l.UnitsPerDay},
+		{"units_per_month", l.UnitsPerMonth},
 	}
 }
 
 // Limit is one value in force.
 type Limit struct {
 	Scope string // ScopeOf, ScopeOfGroup, ScopeGlobal or ScopeTune
-	Name  string // concurrency, requests_per_minute, request_burst, units_per_minute, unit_burst, units_per_day, units_per_month, share, …
+	Name  string // concurrency, requests_per_minute, request_burst, units_per_minute, unit_burst, units_per_day, units_per_month, share (people call it ceiling), …
 	Value string // a number; share and slot_share are per mille; source is a name
 }
 
@@ -89,11 +89,11 @@ func (c Config) wanted() []Limit {
 		on = 0
 	}
 	for _, f := range []limitField{
-		{"", "aimd", on}, {"", "aimd_start", c.AIMD.Start}, {"", "aimd_floor", c.AIMD.Floor}, {"", "aimd_max", c.AIMD.Max},
-		{"", "brk_fails", c.Breaker.Failures}, {"", "brk_window", c.Breaker.Window.Milliseconds()},
-		{"", "brk_cool", c.Breaker.Cooldown.Milliseconds()}, {"", "brk_cool_max", c.Breaker.CooldownMax.Milliseconds()},
-		{"", "brk_auth", c.Breaker.AuthFailures}, {"", "brk_404", c.Breaker.NotFound},
-		{"", "halt_hour", c.Breaker.ProbeQuota.Milliseconds()}, {"", "halt_blocked", c.Breaker.ProbeBlocked.Milliseconds()},
+		{"aimd", on}, {"aimd_start", c.AIMD.Start}, {"aimd_floor", c.AIMD.Floor}, {"aimd_max", c.AIMD.Max},
+		{"brk_fails", c.Breaker.Failures}, {"brk_window", c.Breaker.Window.Milliseconds()},
+		{"brk_cool", c.Breaker.Cooldown.Milliseconds()}, {"brk_cool_max", c.Breaker.CooldownMax.Milliseconds()},
+		{"brk_auth", c.Breaker.AuthFailures}, {"brk_404", c.Breaker.NotFound},
+		{"halt_hour", c.Breaker.ProbeQuota.Milliseconds()}, {"halt_blocked", c.Breaker.ProbeBlocked.Milliseconds()},
 	} {
 		put(ScopeTune, f.name, f.value)
 	}

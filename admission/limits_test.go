@@ -139,6 +139,7 @@ func TestConfigurationNamesEveryWrongField(t *testing.T) {
 	c := DefaultConfig()
 	c.Paths = map[tasks.Path]Limits{tasks.Recognize: {Concurrency: 30, RequestBurst: 5, UnitsPerDay: 10, UnitsPerMonth: 5}}
 	c.Global.Concurrency = 20
+	c.PerSource = map[string]map[tasks.Path]Limits{"nobody": {}, "main": {tasks.Upload: {Concurrency: -3}}}
 	c.Groups = map[string]Group{"x": {Share: 1.5, Source: "nobody"}}
 	c.AIMD.Start = 0
 	c.Breaker.CooldownMax = 1
@@ -148,12 +149,13 @@ func TestConfigurationNamesEveryWrongField(t *testing.T) {
 	c.Prefix = "plain:"
 	err := c.Validate()
 	for _, both := range [][]string{
-		{"Paths[recognize].Concurrency 30", "Global.Concurrency 20"},
-		{"RequestBurst", "RequestsPerMinute"},
-		{"UnitsPerDay 10", "UnitsPerMonth 5"},
-		{"Groups[x].Share"}, {"Groups[x].Source", "Sources"},
-		{"AIMD.Start 0", "AIMD.Floor 1"}, {"Breaker.CooldownMax", "Breaker.Cooldown 5s"},
-		{"RenewEvery", "PermitTTL 12s"}, {"TimeZone"}, {"MonthAnchor 31"}, {"Prefix"},
+		{"limits.recognize.concurrency 30", "limits.global.concurrency 20"},
+		{"limits.recognize.request_burst 5", "limits.recognize.requests_per_minute"},
+		{"limits.recognize.units_per_day 10", "limits.recognize.units_per_month 5"},
+		{"sources.nobody.limits: there is no such source"}, {"sources.main.limits.upload.concurrency -3"},
+		{"groups.x.ceiling 1.5"}, {`groups.x.source "nobody"`},
+		{"aimd.start 0", "aimd.floor 1"}, {"breaker.cooldown_max", "breaker.cooldown 5s"},
+		{"RenewEvery", "PermitTTL 12s"}, {"time_zone"}, {"month_anchor 31"}, {"Prefix"},
 	} {
 		for _, field := range both {
 			require.ErrorContains(t, err, field)

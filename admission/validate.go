@@ -13,13 +13,16 @@ import (
 
 var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
+// globalKey is the setting of what holds over all sources and paths.
+const globalKey = "limits.global"
+
 // problems collects every wrong field.
 type problems []error
 
 func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
 
-// Validate reports every wrong field by name; of two fields that cannot both
-// hold it names both.
+// Validate reports every wrong field by the name of its setting; of two that
+// cannot both hold it names both.
 func (c Config) Validate() error {
 	var p problems
 	if open := strings.Index(c.Prefix, "{"); open < 0 || strings.Index(c.Prefix[open:], "}") < 2 || strings.ContainsAny(c.Prefix, " \n") {
@@ -27,17 +30,17 @@ func (c Config) Validate() error {
 	}
 	names := c.validateSources(&p)
 	for _, path := range sortedKeys(c.Paths) {
-		c.validatePath(&p, fmt.Sprintf("Paths[%s]", path), path, c.Paths[path])
+		c.validatePath(&p, "limits."+string(path), path, c.Paths[path])
 	}
 	for _, source := range sortedKeys(c.PerSource) {
 		if !names[source] {
-			p.add("PerSource[%s]: no such source in Sources", source)
+			p.add("sources.%s.limits: there is no such source", source)
 		}
 		for _, path := range sortedKeys(c.PerSource[source]) {
-			c.validatePath(&p, fmt.Sprintf("PerSource[%s][%s]", source, path), path, c.PerSource[source][path])
+			c.validatePath(&p, fmt.Sprintf("sources.%s.limits.%s", source, path), path, c.PerSource[source][path])
 		}
 	}
-	c.Global.validate(&p, "Global")
+	c.Global.validate(&p, globalKey)
 	for _, group := range sortedKeys(c.Groups) {
 		c.Groups[group].validate(&p, group, names)
 	}
@@ -45,10 +48,10 @@ func (c Config) Validate() error {
 	c.Breaker.validate(&p)
 	c.validateTimes(&p)
 	if !slices.Contains([]SourcePolicy{HealthAware, RoundRobin, LeastInflight}, c.SourcePolicy) {
-		p.add("SourcePolicy %q: want health_aware, round_robin or least_inflight", c.SourcePolicy)
+		p.add("source_policy %q: want health_aware, round_robin or least_inflight", c.SourcePolicy)
 	}
 	if c.QuotaFull != QuotaWait && c.QuotaFull != QuotaFailFast {
-		p.add("QuotaFull %q: want wait or fail_fast", c.QuotaFull)
+		p.add("quota_full %q: want wait or fail_fast", c.QuotaFull)
 	}
 	return errors.Join(p...)
 }
@@ -56,17 +59,17 @@ func (c Config) Validate() error {
 func (c Config) validateSources(p *problems) map[string]bool {
 	names := map[string]bool{}
 	if len(c.Sources) == 0 {
-		p.add("Sources: want at least one")
+		p.add("sources: want at least one")
 	}
-	for i, s := range c.Sources {
+	for _, s := range c.Sources {
 		if !nameRule.MatchString(s.Name) {
-			p.add("Sources[%d].Name %q: want 1 to 40 of a-z 0-9 - _", i, s.Name)
+			p.add("sources: the name %q: want 1 to 40 of a-z 0-9 - _", s.Name)
 		}
 		if names[s.Name] {
-			p.add("Sources[%d].Name %q: used twice", i, s.Name)
+			p.add("sources: the name %q is used twice", s.Name)
 		}
 		if strings.ContainsAny(s.Fingerprint, ", \n") {
-			p.add("Sources[%d].Fingerprint: must not contain commas or spaces", i)
+			p.add("Fingerprint of source %q: must not contain commas or spaces", s.Name)
 		}
 		names[s.Name] = true
 	}
@@ -80,49 +83,49 @@ func (c Config) validatePath(p *problems, field string, path tasks.Path, l Limit
 	l.validate(p, field)
 	atLeast := func(name string, global, own int64) {
 		if global > 0 && own > global {
-			p.add("%s.%s %d is more than Global.%s %d: it could never be used", field, name, own, name, global)
+			p.add("%s.%s %d is more than %s.%s %d: it could never be used", field, name, own, globalKey, name, global)
 		}
 	}
-	atLeast("Concurrency", c.Global.Concurrency, l.Concurrency)
-	atLeast("RequestsPerMinute", c.Global.RequestsPerMinute, l.RequestsPerMinute)
-	atLeast("UnitsPerMinute", c.Global.UnitsPerMinute, l.UnitsPerMinute)
-	atLeast("UnitsPerDay", c.Global.UnitsPerDay, l.UnitsPerDay)
-	atLeast("UnitsPerMonth", c.Global.UnitsPerMonth, l.UnitsPerMonth)
+	atLeast("concurrency", c.Global.Concurrency, l.Concurrency)
+	atLeast("requests_per_minute", c.Global.RequestsPerMinute, l.RequestsPerMinute)
+	atLeast("units_per_minute", c.Global.UnitsPerMinute, l.UnitsPerMinute)
+	atLeast("units_per_day", c.Global.UnitsPerDay, l.UnitsPerDay)
+	atLeast("units_per_month", c.Global.UnitsPerMonth, l.UnitsPerMonth)
 }
 
 func (l Limits) validate(p *problems, field string) {
 	for _, f := range l.fields() {
 		if f.value < 0 || f.value > 1e9 {
-			p.add("%s.%s %d: want 0 (off) to 1,000,000,000", field, f.field, f.value)
+			p.add("%s.%s %d: want 0 (off) to 1,000,000,000", field, f.name, f.value)
 		}
 	}
 	if l.RequestBurst > 0 && l.RequestsPerMinute == 0 {
-		p.add("%s.RequestBurst %d without %s.RequestsPerMinute: a burst needs its rate", field, l.RequestBurst, field)
+		p.add("%s.request_burst %d without %s.requests_per_minute: a burst needs its rate", field, l.RequestBurst, field)
 	}
 	if l.UnitBurst > 0 && l.UnitsPerMinute == 0 {
-		p.add("%s.UnitBurst %d without %s.UnitsPerMinute: a burst needs its rate", field, l.UnitBurst, field)
+		p.add("%s.unit_burst %d without %s.units_per_minute: a burst needs its rate", field, l.UnitBurst, field)
 	}
 	if l.UnitsPerMonth > 0 && l.UnitsPerDay > l.UnitsPerMonth {
-		p.add("%s.UnitsPerDay %d is more than %s.UnitsPerMonth %d", field, l.UnitsPerDay, field, l.UnitsPerMonth)
+		p.add("%s.units_per_day %d is more than %s.units_per_month %d", field, l.UnitsPerDay, field, l.UnitsPerMonth)
 	}
 }
 
 func (g Group) validate(p *problems, name string, sources map[string]bool) {
-	field := "Groups[" + name + "]"
+	field := "groups." + name
 	if !nameRule.MatchString(name) {
 		p.add("%s: want a name of 1 to 40 of a-z 0-9 - _", field)
 	}
 	if !(g.Share >= 0 && g.Share <= 1) {
-		p.add("%s.Share %g: want 0 (no ceiling) to 1", field, g.Share)
+		p.add("%s.ceiling %g: want 0 (no ceiling) to 1", field, g.Share)
 	}
 	if !(g.SlotShare >= 0 && g.SlotShare <= 1) {
-		p.add("%s.SlotShare %g: want 0 (no share) to 1", field, g.SlotShare)
+		p.add("%s.slot_share %g: want 0 (no share) to 1", field, g.SlotShare)
 	}
 	if g.Weight < 0 || g.Weight > 1000 {
-		p.add("%s.Weight %d: want 0 (= 1) to 1,000", field, g.Weight)
+		p.add("%s.weight %d: want 0 (= 1) to 1,000", field, g.Weight)
 	}
 	if g.Source != "" && !sources[g.Source] {
-		p.add("%s.Source %q: no such source in Sources", field, g.Source)
+		p.add("%s.source %q: there is no such source", field, g.Source)
 	}
 	Limits{UnitsPerDay: g.UnitsPerDay, UnitsPerMonth: g.UnitsPerMonth}.validate(p, field)
 }
@@ -130,13 +133,13 @@ func (g Group) validate(p *problems, name string, sources map[string]bool) {
 func (c Config) validateAIMD(p *problems) {
 	a := c.AIMD
 	if a.Floor < 1 {
-		p.add("AIMD.Floor %d: want at least 1", a.Floor)
+		p.add("aimd.floor %d: want at least 1", a.Floor)
 	}
 	if a.Start < a.Floor {
-		p.add("AIMD.Start %d is less than AIMD.Floor %d", a.Start, a.Floor)
+		p.add("aimd.start %d is less than aimd.floor %d", a.Start, a.Floor)
 	}
 	if a.Max < a.Start || a.Max > 1e6 {
-		p.add("AIMD.Max %d: want AIMD.Start %d to 1,000,000", a.Max, a.Start)
+		p.add("aimd.max %d: want aimd.start %d to 1,000,000", a.Max, a.Start)
 	}
 }
 
@@ -144,30 +147,30 @@ func (b Breaker) validate(p *problems) {
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"Failures", b.Failures}, {"AuthFailures", b.AuthFailures}, {"NotFound", b.NotFound}} {
+	}{{"failures", b.Failures}, {"auth_failures", b.AuthFailures}, {"not_found", b.NotFound}} {
 		if f.value < 1 {
-			p.add("Breaker.%s %d: want at least 1", f.name, f.value)
+			p.add("breaker.%s %d: want at least 1", f.name, f.value)
 		}
 	}
 	for _, f := range []struct {
 		name  string
 		value time.Duration
-	}{{"Window", b.Window}, {"Cooldown", b.Cooldown}, {"ProbeQuota", b.ProbeQuota}, {"ProbeBlocked", b.ProbeBlocked}} {
+	}{{"window", b.Window}, {"cooldown", b.Cooldown}, {"probe_quota", b.ProbeQuota}, {"probe_blocked", b.ProbeBlocked}} {
 		if f.value < time.Millisecond || f.value > 24*time.Hour {
-			p.add("Breaker.%s %s: want 1ms to 24h", f.name, f.value)
+			p.add("breaker.%s %s: want 1ms to 24h", f.name, f.value)
 		}
 	}
 	if b.CooldownMax < b.Cooldown || b.CooldownMax > 24*time.Hour {
-		p.add("Breaker.CooldownMax %s: want Breaker.Cooldown %s to 24h", b.CooldownMax, b.Cooldown)
+		p.add("breaker.cooldown_max %s: want breaker.cooldown %s to 24h", b.CooldownMax, b.Cooldown)
 	}
 }
 
 func (c Config) validateTimes(p *problems) {
 	if _, err := time.LoadLocation(c.TimeZone); err != nil || c.TimeZone == "" || c.TimeZone == "Local" {
-		p.add("TimeZone %q: want an IANA name such as UTC or Europe/Berlin", c.TimeZone)
+		p.add("time_zone %q: want an IANA name such as UTC or Europe/Berlin", c.TimeZone)
 	}
 	if c.MonthAnchor < 1 || c.MonthAnchor > 28 {
-		p.add("MonthAnchor %d: want 1 to 28", c.MonthAnchor)
+		p.add("month_anchor %d: want 1 to 28", c.MonthAnchor)
 	}
 	if c.PermitTTL < 4*time.Second || c.PermitTTL > 10*time.Minute {
 		p.add("PermitTTL %s: want 4s to 10m", c.PermitTTL)

@@ -79,8 +79,8 @@ func (p Policy) Validate() error {
 		name  string
 		value int
 	}{
-		{"max_attempts", p.MaxAttempts},
-		{"max_possibly_billed", p.MaxPossiblyBilled},
+		{"budgets.max_attempts", p.MaxAttempts},
+		{"budgets.max_possibly_billed", p.MaxPossiblyBilled},
 		{"input_missing_attempts", p.InputMissingAttempts},
 	}
 	for _, c := range counts {
@@ -92,7 +92,7 @@ func (p Policy) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"give_up_after", p.GiveUpAfter}, {"backoff_base", p.BackoffBase}, {"backoff_max", p.BackoffMax},
+		{"budgets.give_up_after", p.GiveUpAfter}, {"backoff_base", p.BackoffBase}, {"backoff_max", p.BackoffMax},
 		{"min_stream_limit_wait", p.MinStreamLimitWait}, {"max_snooze", p.MaxSnooze}, {"max_shut", p.MaxShut},
 		{"interrupted_wait", p.InterruptedWait}, {"newer_payload_wait", p.NewerPayloadWait},
 		{"store_down_wait", p.StoreDownWait}, {"quota_wait", p.QuotaWait},

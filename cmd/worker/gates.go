@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -15,24 +16,47 @@ import (
 
 // sourceConfig is one AudD account in a settings file.
 type sourceConfig struct {
-	Token         string      `mapstructure:"token" secret:"true"`
-	TokenEnv      string      `mapstructure:"token_env"` // name of the environment variable that holds it
-	BaseURL       string      `mapstructure:"base_url"`
-	EnterpriseURL string      `mapstructure:"enterprise_url"`
-	Limits        *pathLimits `mapstructure:"limits"` // instead of the common ones
+	Token         string    `mapstructure:"token" secret:"true"`
+	TokenEnv      string    `mapstructure:"token_env"` // name of the environment variable that holds it
+	BaseURL       string    `mapstructure:"base_url"`
+	EnterpriseURL string    `mapstructure:"enterprise_url"`
+	Limits        ownLimits `mapstructure:"limits"`
 }
 
-// pathLimits are limits per path; 0 = off.
-type pathLimits struct {
-	Recognize  limitConfig `mapstructure:"recognize"`
-	Enterprise limitConfig `mapstructure:"enterprise"`
-	Upload     limitConfig `mapstructure:"upload"`
+// ownLimits are those of one source per path. A key that is left out has the
+// value it has for every source, 0 = off.
+type ownLimits struct {
+	Recognize  ownLimit `mapstructure:"recognize"`
+	Enterprise ownLimit `mapstructure:"enterprise"`
+	Upload     ownLimit `mapstructure:"upload"`
 }
 
-func (l pathLimits) admission() map[tasks.Path]admission.Limits {
-	return map[tasks.Path]admission.Limits{
-		tasks.Recognize: admission.Limits(l.Recognize), tasks.Enterprise: admission.Limits(l.Enterprise), tasks.Upload: admission.Limits(l.Upload),
+// ownLimit has the keys of limitConfig; nil = left out.
+type ownLimit struct {
+	Concurrency       *int64 `mapstructure:"concurrency"`
+	RequestsPerMinute *int64 `mapstructure:"requests_per_minute"`
+	RequestBurst      *int64 `mapstructure:"request_burst"`
+	UnitsPerMinute    *int64 `mapstructure:"units_per_minute"`
+	UnitBurst         *int64 `mapstructure:"unit_burst"`
+	UnitsPerDay       *int64 `mapstructure:"units_per_day"`
+	UnitsPerMonth     *int64 `mapstructure:"units_per_month"`
+}
+
+func (l ownLimit) over(every limitConfig) admission.Limits {
+	out := admission.Limits(every)
+	for _, f := range []struct {
+		to  *int64
+		own *int64
+	}{
+		{&out.Concurrency, l.Concurrency}, {&out.RequestsPerMinute, l.RequestsPerMinute}, {&out.RequestBurst, l.RequestBurst},
+		{&out.UnitsPerMinute, l.UnitsPerMinute}, {&out.UnitBurst, l.UnitBurst}, {&out.UnitsPerDay, l.UnitsPerDay},
+		{&out.UnitsPerMonth, l.UnitsPerMonth},
+	} {
+		if f.own != nil {
+			*f.to = *f.own
+		}
 	}
+	return out
 }
 
 type limitConfig struct {
@@ -54,12 +78,12 @@ type limitsConfig struct {
 }
 
 type groupConfig struct {
-	Share         float64 `mapstructure:"share"`
+	Ceiling       float64 `mapstructure:"ceiling" share:"true"` // of each rate and permit limit
 	UnitsPerDay   int64   `mapstructure:"units_per_day"`
 	UnitsPerMonth int64   `mapstructure:"units_per_month"`
 	Source        string  `mapstructure:"source"`
 	Weight        int64   `mapstructure:"weight"`
-	SlotShare     float64 `mapstructure:"slot_share"`
+	SlotShare     float64 `mapstructure:"slot_share" share:"true"` // of a worker's slots
 }
 
 type aimdConfig struct {
@@ -106,16 +130,26 @@ func (g gatesConfig) apply(o *worker.Options) {
 	a := &o.Admission
 	a.SourcePolicy, a.AIMD, a.Breaker = admission.SourcePolicy(g.SourcePolicy), admission.AIMD(g.AIMD), admission.Breaker(g.Breaker)
 	a.TimeZone, a.MonthAnchor, a.QuotaFull = g.TimeZone, g.MonthAnchor, admission.QuotaFull(g.QuotaFull)
-	a.Paths = pathLimits{g.Limits.Recognize, g.Limits.Enterprise, g.Limits.Upload}.admission()
+	a.Paths = map[tasks.Path]admission.Limits{
+		tasks.Recognize: admission.Limits(g.Limits.Recognize), tasks.Enterprise: admission.Limits(g.Limits.Enterprise),
+		tasks.Upload: admission.Limits(g.Limits.Upload),
+	}
 	a.Global = admission.Limits(g.Limits.Global)
 	a.Groups = map[string]admission.Group{}
 	for name, group := range g.Groups {
-		a.Groups[name] = admission.Group(group)
+		a.Groups[name] = admission.Group{
+			Share: group.Ceiling, UnitsPerDay: group.UnitsPerDay, UnitsPerMonth: group.UnitsPerMonth,
+			Source: group.Source, Weight: group.Weight, SlotShare: group.SlotShare,
+		}
 	}
 	a.PerSource = map[string]map[tasks.Path]admission.Limits{}
 	for name, s := range g.Sources {
-		if s.Limits != nil {
-			a.PerSource[name] = s.Limits.admission()
+		if s.Limits == (ownLimits{}) {
+			continue
+		}
+		a.PerSource[name] = map[tasks.Path]admission.Limits{
+			tasks.Recognize: s.Limits.Recognize.over(g.Limits.Recognize), tasks.Enterprise: s.Limits.Enterprise.over(g.Limits.Enterprise),
+			tasks.Upload: s.Limits.Upload.over(g.Limits.Upload),
 		}
 	}
 	o.Policy.QuotaFull = retrypolicy.QuotaFull(g.QuotaFull)
@@ -129,29 +163,32 @@ const mainSource = "main"
 func (c config) sources(getenv func(string) string) ([]worker.Source, error) {
 	var out []worker.Source
 	var errs []error
+	errs = append(errs, badURL("audd.base_url", c.AudD.BaseURL), badURL("audd.enterprise_url", c.AudD.EnterpriseURL))
 	if c.AudD.Token != "" {
 		out = append(out, source(mainSource, c.AudD.Token, c.AudD.BaseURL, c.AudD.EnterpriseURL))
 	}
 	for _, name := range sortedNames(c.Gates.Sources) {
 		s := c.Gates.Sources[name]
+		key := "sources." + name
+		errs = append(errs, badURL(key+".base_url", s.BaseURL), badURL(key+".enterprise_url", s.EnterpriseURL))
 		token := s.Token
 		if s.TokenEnv != "" {
 			if token != "" {
-				errs = append(errs, fmt.Errorf("sources.%s: token and token_env are both set: use one", name))
+				errs = append(errs, fmt.Errorf("%s: token and token_env are both set: use one", key))
 			}
 			if token = getenv(s.TokenEnv); token == "" {
-				errs = append(errs, fmt.Errorf("sources.%s.token_env: the variable %s is not set", name, s.TokenEnv))
+				errs = append(errs, fmt.Errorf("%s.token_env: the variable %s is not set", key, s.TokenEnv))
 			}
 		}
 		switch {
 		case name == mainSource && c.AudD.Token != "":
 			errs = append(errs, errors.New("sources.main: audd.token (or AUDD_API_TOKEN) gives the source main already: use one"))
 		case token == "" && s.TokenEnv == "":
-			errs = append(errs, fmt.Errorf("sources.%s: no token: set token, token_file or token_env", name))
+			errs = append(errs, fmt.Errorf("%s: no token: set token, token_file or token_env", key))
 		}
 		out = append(out, source(name, token, first(s.BaseURL, c.AudD.BaseURL), first(s.EnterpriseURL, c.AudD.EnterpriseURL)))
 	}
-	if len(out) == 0 && len(errs) == 0 {
+	if len(out) == 0 && errors.Join(errs...) == nil {
 		errs = append(errs, errNoToken)
 	}
 	return out, errors.Join(errs...)
@@ -162,6 +199,21 @@ func source(name, token, base, enterprise string) worker.Source {
 		Name: name, Token: func() string { return token },
 		BaseURL: withSlash(base), EnterpriseURL: withSlash(enterprise),
 	}
+}
+
+// badURL names a URL that no call could be made to. It shows no part of it.
+func badURL(key, raw string) error {
+	if raw == "" {
+		return nil
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%s: want an http or https URL", key)
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return fmt.Errorf("%s: want a URL without user, password, query and fragment", key)
+	}
+	return nil
 }
 
 func withSlash(u string) string {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -97,6 +98,9 @@ func (c *checker) value(f field, t reflect.Type, raw any, key string) any {
 		c.blank(key)
 		return nil
 	}
+	if t.Kind() == reflect.Pointer { // a value that may be left out
+		t = t.Elem()
+	}
 	switch {
 	case t == durationType:
 		return c.duration(raw, key)
@@ -159,6 +163,8 @@ func (c *checker) scalar(f field, t reflect.Type, raw any, key string) any {
 	case k == reflect.String:
 		text, ok := raw.(string)
 		switch {
+		case !ok && (rv.Kind() == reflect.Map || rv.Kind() == reflect.Slice):
+			c.fail(key, "want a text, got %s", kindOf(raw))
 		case !ok:
 			c.fail(key, "want a text, got %s: put it in quotes", kindOf(raw))
 		case strings.TrimSpace(text) == "":
@@ -170,6 +176,8 @@ func (c *checker) scalar(f field, t reflect.Type, raw any, key string) any {
 		if rv.Kind() != reflect.Bool {
 			c.fail(key, "want true or false, got %s", kindOf(raw))
 		}
+	case f.share:
+		return c.part(raw, key)
 	case k == reflect.Float32 || k == reflect.Float64:
 		if x, ok := raw.(float64); ok && (math.IsNaN(x) || math.IsInf(x, 0)) || !rv.CanFloat() && !rv.CanInt() {
 			c.fail(key, "want a number, got %s", kindOf(raw))
@@ -180,6 +188,32 @@ func (c *checker) scalar(f field, t reflect.Type, raw any, key string) any {
 		c.fail(key, "%d is out of range", rv.Int())
 	}
 	return raw
+}
+
+// part reads 70% or 0.7. A bare 70 could mean either and is refused, as
+// anything but 0 to 1.
+func (c *checker) part(raw any, key string) any {
+	var x float64
+	var err error
+	switch v := raw.(type) {
+	case string:
+		text, percent := strings.CutSuffix(strings.TrimSpace(v), "%")
+		x, err = strconv.ParseFloat(strings.TrimSpace(text), 64)
+		x /= 100
+		if err == nil && !percent {
+			err = strconv.ErrSyntax // a number in quotes
+		}
+	case float64:
+		x = v
+	case int:
+		x = float64(v)
+	default:
+		err = strconv.ErrSyntax
+	}
+	if err != nil || !(x >= 0 && x <= 1) {
+		c.fail(key, "want a share such as 70%% or 0.7, from 0 (off) to 1")
+	}
+	return x
 }
 
 func fits(t reflect.Type, n int64) bool {

@@ -11,5 +11,6 @@
 //
 //	secret:"true"  masked when printed; KEY_file reads it from a file
 //	secret:"url"   the same, but only user, password and query are masked
+//	share:"true"   a part of a whole: 70% or 0.7
 //	name:"true"    trimmed and lower-cased, with a warning
 package settings

@@ -18,13 +18,15 @@ type field struct {
 	typ    reflect.Type
 	secret string // "", "true" or "url"
 	isName bool
+	share  bool
 	index  []int
 }
 
 // node is a settings struct with the leaves reachable without lists or maps.
 type node struct {
-	typ    reflect.Type
-	leaves []field
+	typ      reflect.Type
+	leaves   []field
+	fileOnly []string // the keys of lists and maps of structs
 }
 
 func (n node) leaf(key string) (field, bool) {
@@ -53,14 +55,34 @@ func describe(into any) (node, error) {
 				}
 			case f.typ == durationType, scalar(f.typ), f.typ.Kind() == reflect.Slice && scalar(f.typ.Elem()):
 				n.leaves = append(n.leaves, f)
-			case f.typ.Kind() == reflect.Slice, f.typ.Kind() == reflect.Map && f.typ.Key().Kind() == reflect.String:
 			default:
-				return fmt.Errorf("settings: field %s has type %s, which cannot be loaded", f.key, f.typ)
+				n.fileOnly = append(n.fileOnly, f.key)
+				if err := loadable(f.typ, f.key); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	}
 	return n, walk(n.typ, "")
+}
+
+// loadable checks a type that only a file can fill, with all that is in it.
+func loadable(t reflect.Type, key string) error {
+	switch {
+	case t == durationType, scalar(t):
+		return nil
+	case t.Kind() == reflect.Pointer, t.Kind() == reflect.Slice, t.Kind() == reflect.Map && t.Key().Kind() == reflect.String:
+		return loadable(t.Elem(), key)
+	case t.Kind() == reflect.Struct:
+		for _, f := range fields(t) {
+			if err := loadable(f.typ, join(key, f.name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("settings: field %s has type %s, which cannot be loaded", key, t)
 }
 
 // fields lists the loadable fields of a struct; squashed ones count as its own.
@@ -85,6 +107,7 @@ func fields(t reflect.Type) []field {
 		out = append(out, field{
 			name: strings.ToLower(name), typ: sf.Type, index: []int{i},
 			secret: sf.Tag.Get("secret"), isName: sf.Tag.Get("name") == "true",
+			share: sf.Tag.Get("share") == "true",
 		})
 	}
 	return out
@@ -121,6 +144,9 @@ func (f field) parse(text string, isFile bool) (any, error) {
 		}
 		return nil, errors.New("want true or false")
 	case reflect.Float32, reflect.Float64:
+		if f.share && strings.HasSuffix(text, "%") {
+			return text, nil
+		}
 		if x, err := strconv.ParseFloat(text, 64); err == nil {
 			return x, nil
 		}

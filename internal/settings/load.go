@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -52,13 +53,8 @@ func Load(into any, src Source) (warnings []string, err error) {
 			return nil, fmt.Errorf("merge settings: %w", err)
 		}
 	}
-	values := v.AllSettings()
+	values := given(v, root.typ)
 	c := checker{shared: src.Shared}
-	for _, key := range v.AllKeys() {
-		if v.Get(key) == nil { // AllSettings leaves these out
-			c.blank(strings.ReplaceAll(key, "\x00", "."))
-		}
-	}
 	c.structure(root.typ, values, "")
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
@@ -87,6 +83,23 @@ func readFile(v *viper.Viper, src Source) error {
 		return fmt.Errorf("read settings file %s: %w", file, err)
 	}
 	return nil
+}
+
+// given is everything that was set. viper's AllSettings would leave out keys
+// without a value and empty sections: a typing error, and a group that has its
+// queue and nothing else.
+func given(v *viper.Viper, t reflect.Type) map[string]any {
+	out := map[string]any{}
+	for _, key := range v.AllKeys() {
+		top, _, _ := strings.Cut(key, "\x00")
+		out[top] = v.Get(top)
+	}
+	for _, f := range fields(t) { // an empty section has no keys
+		if value := v.Get(f.name); value != nil {
+			out[f.name] = value
+		}
+	}
+	return out
 }
 
 // decode runs after every value was checked, so it only converts.

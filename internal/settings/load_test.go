@@ -16,6 +16,16 @@ import (
 type account struct {
 	Name  string `mapstructure:"name" name:"true"`
 	Token string `mapstructure:"token" secret:"true"`
+	Own   *own   `mapstructure:"own"`
+}
+
+type own struct {
+	Most *int64 `mapstructure:"most"`
+}
+
+type party struct {
+	Part float64 `mapstructure:"part" share:"true"`
+	Own  own     `mapstructure:"own"`
 }
 
 type Common struct {
@@ -24,16 +34,17 @@ type Common struct {
 
 type config struct {
 	Common  `mapstructure:",squash"`
-	Redis   settings.Redis `mapstructure:"redis"`
-	Slots   int            `mapstructure:"slots"`
-	Small   uint8          `mapstructure:"small"`
-	Share   float64        `mapstructure:"share"`
-	Wait    time.Duration  `mapstructure:"wait"`
-	Open    bool           `mapstructure:"open"`
-	Return  []string       `mapstructure:"return"`
-	Sources []account      `mapstructure:"sources"`
-	Weights map[string]int `mapstructure:"weights"`
-	Ignored string         `mapstructure:"-"`
+	Redis   settings.Redis   `mapstructure:"redis"`
+	Slots   int              `mapstructure:"slots"`
+	Small   uint8            `mapstructure:"small"`
+	Share   float64          `mapstructure:"share"`
+	Wait    time.Duration    `mapstructure:"wait"`
+	Open    bool             `mapstructure:"open"`
+	Return  []string         `mapstructure:"return"`
+	Sources []account        `mapstructure:"sources"`
+	Weights map[string]int   `mapstructure:"weights"`
+	Parties map[string]party `mapstructure:"parties"`
+	Ignored string           `mapstructure:"-"`
 }
 
 func defaults() config {
@@ -68,7 +79,7 @@ func TestFileEnvironmentAndFlagsInThatOrder(t *testing.T) {
 	require.Equal(t, config{
 		Common: Common{Region: "eu"},
 		Redis:  settings.Redis{URL: "redis://env"}, Slots: 2, Small: 200, Share: 0.5, Wait: 3 * time.Second,
-		Return: []string{"spotify", "deezer"}, Sources: []account{{"main", "t"}}, Weights: map[string]int{"live": 3, "a.b": 2},
+		Return: []string{"spotify", "deezer"}, Sources: []account{{Name: "main", Token: "t"}}, Weights: map[string]int{"live": 3, "a.b": 2},
 	}, cfg)
 	require.Equal(t, []string{`sources[0].name: " Main " is used as "main"`}, warnings)
 }
@@ -76,28 +87,38 @@ func TestFileEnvironmentAndFlagsInThatOrder(t *testing.T) {
 func TestWrongSettingsNameTheirKeyAndShowNoValue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ yaml, want string }{
-		"a typing error":             {"slotz: 1", "slotz: unknown key, did you mean slots?"},
-		"a typing error in a list":   {"sources: [{nmae: a}]", "sources[0].nmae: unknown key, did you mean sources[0].name?"},
-		"an unknown key":             {"elephant: 1", "elephant: unknown key"},
-		"blank text":                 {"redis: {url: ' '}", "redis.url: is blank"},
-		"null":                       {"redis: {url: }", "redis.url: is blank"},
-		"text for a number":          {"slots: sesame", "slots: want a whole number, got a text"},
-		"quoted number":              {"slots: '5'", "slots: want a whole number, got a text"},
-		"fraction":                   {"slots: 1.5", "slots: want a whole number, got a fraction"},
-		"too large":                  {"small: 300", "small: 300 is out of range"},
-		"negative":                   {"small: -1", "small: -1 is out of range"},
-		"number for a text":          {"sources: [{token: 12345}]", "sources[0].token: want a text, got a number: put it in quotes"},
-		"number for a duration":      {"wait: 5", "wait: want a duration such as 30s"},
-		"bad duration":               {"wait: sesame", "wait: want a duration such as 30s"},
-		"text for a switch":          {"open: sesame", "open: want true or false, got a text"},
-		"text for a list":            {"return: sesame", "return: want a list, got a text"},
-		"text for a section":         {"redis: sesame", "redis: want a section with keys, got a text"},
-		"not a number":               {"share: .nan", "share: want a number"},
-		"value in a map":             {"weights: {live: x}", "weights.live: want a whole number"},
-		"secret file that is gone":   {"sources: [{token_file: /no/such}]", "sources[0].token_file: read secret: "},
-		"secret and file":            {"sources: [{token: a, token_file: /b}]", "sources[0].token_file: set together with sources[0].token"},
-		"file for what is no secret": {"slots_file: /b", "slots_file: unknown key"},
-		"percent in a key":           {"'a%d': 1", "a%d: unknown key"},
+		"a typing error":                {"slotz: 1", "slotz: unknown key, did you mean slots?"},
+		"a typing error in a list":      {"sources: [{nmae: a}]", "sources[0].nmae: unknown key, did you mean sources[0].name?"},
+		"an unknown key":                {"elephant: 1", "elephant: unknown key"},
+		"blank text":                    {"redis: {url: ' '}", "redis.url: is blank"},
+		"null":                          {"redis: {url: }", "redis.url: is blank"},
+		"text for a number":             {"slots: sesame", "slots: want a whole number, got a text"},
+		"quoted number":                 {"slots: '5'", "slots: want a whole number, got a text"},
+		"fraction":                      {"slots: 1.5", "slots: want a whole number, got a fraction"},
+		"too large":                     {"small: 300", "small: 300 is out of range"},
+		"negative":                      {"small: -1", "small: -1 is out of range"},
+		"number for a text":             {"sources: [{token: 12345}]", "sources[0].token: want a text, got a number: put it in quotes"},
+		"number for a duration":         {"wait: 5", "wait: want a duration such as 30s"},
+		"bad duration":                  {"wait: sesame", "wait: want a duration such as 30s"},
+		"text for a switch":             {"open: sesame", "open: want true or false, got a text"},
+		"text for a list":               {"return: sesame", "return: want a list, got a text"},
+		"text for a section":            {"redis: sesame", "redis: want a section with keys, got a text"},
+		"not a number":                  {"share: .nan", "share: want a number"},
+		"value in a map":                {"weights: {live: x}", "weights.live: want a whole number"},
+		"secret file that is gone":      {"sources: [{token_file: /no/such}]", "sources[0].token_file: read secret: "},
+		"secret and file":               {"sources: [{token: a, token_file: /b}]", "sources[0].token_file: set together with sources[0].token"},
+		"file for what is no secret":    {"slots_file: /b", "slots_file: unknown key"},
+		"text for what may be left out": {"sources: [{own: {most: sesame}}]", "sources[0].own.most: want a whole number, got a text"},
+		"number for a section that may be left out": {"sources: [{own: 4}]", "sources[0].own: want a section with keys, got a number"},
+		"a typing error in a map":                   {"parties: {a: {prat: 1}}", "parties.a.prat: unknown key, did you mean parties.a.part?"},
+		"a typing error deep in a map":              {"parties: {a: {own: {mots: 1}}}", "parties.a.own.mots: unknown key, did you mean parties.a.own.most?"},
+		"a name cut short":                          {"weig: {a: 1}", "weig: unknown key, did you mean weights?"},
+		"an empty key in a map":                     {"parties: {a: }", "parties.a: is blank"},
+		"a section for a text":                      {"sources: [{token: {}}]", "sources[0].token: want a text, got a section"},
+		"a share that is no part":                   {"parties: {a: {part: 70}}", "parties.a.part: want a share such as 70% or 0.7"},
+		"a share over all":                          {"parties: {a: {part: 170%}}", "parties.a.part: want a share"},
+		"a share in words":                          {"parties: {a: {part: sesame}}", "parties.a.part: want a share"},
+		"percent in a key":                          {"'a%d': 1", "a%d: unknown key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,4 +207,32 @@ func TestFlagsMustBelongToKeys(t *testing.T) {
 	require.NoError(t, flags.Parse([]string{"--x="}))
 	_, err = settings.Load(&cfg, settings.Source{Flags: map[string]*pflag.Flag{"redis.url": flags.Lookup("x")}})
 	require.ErrorContains(t, err, "redis.url: is blank")
+}
+
+func TestWhatMayBeLeftOutIsLoadedAndPrintedWhereItStands(t *testing.T) {
+	t.Parallel()
+	cfg := defaults()
+	_, err := settings.Load(&cfg, settings.Source{
+		File: file(t, "sources: [{name: a, own: {most: 4}}, {name: b, own: {}}, {name: c}]\nparties: {x: {part: 12.5%, own: {most: 0}}, y: {part: 0.7}, z: {}}"),
+	})
+	require.NoError(t, err)
+	require.EqualValues(t, 4, *cfg.Sources[0].Own.Most)
+	require.Nil(t, cfg.Sources[2].Own)
+	require.Contains(t, cfg.Parties, "z", "an empty section is one")
+	var out strings.Builder
+	require.NoError(t, settings.Print(&out, &cfg))
+	require.Contains(t, out.String(), "sources[0].own.most: 4\nsources[1].name: b\n")
+	require.Contains(t, out.String(), "parties.x.part: 12.5%\nparties.x.own.most: 0\nparties.y.part: 70%\nparties.z.part: 0\n")
+	require.NotContains(t, out.String(), "nil")
+}
+
+func TestAFieldThatCannotBeLoadedIsFoundAtOnce(t *testing.T) {
+	t.Parallel()
+	var bad struct {
+		Rooms map[string]struct {
+			Doors []complex128 `mapstructure:"doors"`
+		} `mapstructure:"rooms"`
+	}
+	_, err := settings.Load(&bad, settings.Source{})
+	require.ErrorContains(t, err, "rooms.doors has type complex128")
 }

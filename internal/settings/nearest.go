@@ -1,7 +1,10 @@
 package settings
 
+import "strings"
+
 // nearest is the known name that word is a slip of the pen of, or "". Short
-// words may have one slip, longer ones two; two swapped letters are one.
+// words may have one slip, longer ones two; two swapped letters are one. A
+// name that is cut short, or goes on too long, counts as well.
 func nearest(word string, known []string) string {
 	best, found := 3, ""
 	if len(word) < 5 {
@@ -10,6 +13,11 @@ func nearest(word string, known []string) string {
 	for _, k := range known {
 		if d := distance(word, k); d < best {
 			best, found = d, k
+		}
+	}
+	for _, k := range known {
+		if found == "" && min(len(word), len(k)) > 3 && (strings.HasPrefix(k, word) || strings.HasPrefix(word, k)) {
+			found = k
 		}
 	}
 	return found

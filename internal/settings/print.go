@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -39,43 +40,52 @@ func Print(w io.Writer, cfg any) error {
 
 func entries(v reflect.Value, prefix string, out *[]Entry) {
 	for _, f := range fields(v.Type()) {
-		entry(v.FieldByIndex(f.index), f.secret, join(prefix, f.name), out)
+		entry(v.FieldByIndex(f.index), f, join(prefix, f.name), out)
 	}
 }
 
-func entry(v reflect.Value, secret, key string, out *[]Entry) {
+func entry(v reflect.Value, f field, key string, out *[]Entry) {
 	switch {
+	case v.Kind() == reflect.Pointer:
+		if !v.IsNil() { // nil: not set, and nothing stands in for it
+			entry(v.Elem(), f, key, out)
+		}
 	case v.Kind() == reflect.Struct:
 		entries(v, key, out)
 	case v.Kind() == reflect.Map:
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, k := range keys {
-			entry(v.MapIndex(k), secret, join(key, k.String()), out)
+			entry(v.MapIndex(k), f, join(key, k.String()), out)
 		}
 	case v.Kind() == reflect.Slice && !scalar(v.Type().Elem()):
 		for i := range v.Len() {
-			entry(v.Index(i), secret, fmt.Sprintf("%s[%d]", key, i), out)
+			entry(v.Index(i), f, fmt.Sprintf("%s[%d]", key, i), out)
 		}
 	default:
-		*out = append(*out, Entry{Key: key, Value: show(v, secret)})
+		*out = append(*out, Entry{Key: key, Value: show(v, f)})
 	}
 }
 
-func show(v reflect.Value, secret string) string {
+func show(v reflect.Value, f field) string {
 	var text string
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		return x.String()
 	case []string:
 		text = strings.Join(x, ", ")
+	case float64:
+		text = strconv.FormatFloat(x, 'f', -1, 64)
+		if f.share && x != 0 {
+			text = strconv.FormatFloat(x*100, 'g', 12, 64) + "%"
+		}
 	default:
 		text = fmt.Sprint(x)
 	}
 	switch {
-	case text == "" || secret == "":
+	case text == "" || f.secret == "":
 		return text
-	case secret == "url":
+	case f.secret == "url":
 		return maskURL(text)
 	default:
 		return masked
