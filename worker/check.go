@@ -21,6 +21,14 @@ const checkTimeout = 15 * time.Second
 // and keeps what it acknowledges, the store takes writes, the tokens are good.
 // A token that AudD refuses stops the start only when no other is good.
 func (w *Worker) check(ctx context.Context) error {
+	if err := w.checkHomes(ctx); err != nil || w.opts.SkipAuthCheck {
+		return err
+	}
+	return w.startWith(w.checkTokens(ctx))
+}
+
+// checkHomes makes sure of Redis and the store.
+func (w *Worker) checkHomes(ctx context.Context) error {
 	if err := w.checkRedis(ctx); err != nil {
 		return err
 	}
@@ -29,10 +37,7 @@ func (w *Worker) check(ctx context.Context) error {
 	if err := w.records.Ping(sctx); err != nil {
 		return fmt.Errorf("check that the store takes writes: %w", err)
 	}
-	if w.opts.SkipAuthCheck {
-		return nil
-	}
-	return w.checkTokens(ctx)
+	return nil
 }
 
 // checkRedis warns about settings under which Redis may forget an
@@ -84,25 +89,41 @@ func olderThan(version string, major, minor int) bool {
 	return errA == nil && errB == nil && (a < major || (a == major && b < minor))
 }
 
+// TokenCheck is what AudD says of one source's token.
+type TokenCheck struct {
+	Source  string
+	Refused bool  // AudD answered that the token is no good
+	Err     error // why it was refused, or could not be checked; nil = it is good
+}
+
 // checkTokens asks AudD's unmetered getStreams with every token. An account
 // without streams may refuse it for lack of a subscription, which still proves
 // the token.
-func (w *Worker) checkTokens(ctx context.Context) error {
-	var refused []error
+func (w *Worker) checkTokens(ctx context.Context) []TokenCheck {
+	var out []TokenCheck
 	for _, s := range w.opts.Sources {
 		tctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		_, err := w.clients[s.Name].Streams(tctx)
 		cancel()
 		var failed *audd.Error
+		out = append(out, TokenCheck{Source: s.Name, Refused: errors.As(err, &failed) && tokenRefused(failed), Err: err})
+	}
+	return out
+}
+
+// startWith says whether the worker can start with what AudD says of the
+// tokens: it cannot when all of them are refused.
+func (w *Worker) startWith(checks []TokenCheck) error {
+	var refused []error
+	for _, c := range checks {
 		switch {
-		case err == nil:
-		case errors.As(err, &failed) && tokenRefused(failed):
-			refused = append(refused, fmt.Errorf("source %s: AudD refuses the token: %w", s.Name, err))
-		default:
-			w.log.Warn("the token could not be checked; going on", "source", s.Name, "error", err)
+		case c.Refused:
+			refused = append(refused, fmt.Errorf("source %s: AudD refuses the token: %w", c.Source, c.Err))
+		case c.Err != nil:
+			w.log.Warn("the token could not be checked; going on", "source", c.Source, "error", c.Err)
 		}
 	}
-	if len(refused) == len(w.opts.Sources) {
+	if len(refused) == len(checks) {
 		return fmt.Errorf("check the AudD token (see dashboard.audd.io, or start with --skip-auth-check): %w", errors.Join(refused...))
 	}
 	for _, err := range refused {
@@ -116,5 +137,12 @@ func tokenRefused(e *audd.Error) bool {
 	return c.Outcome == tasks.Authentication
 }
 
-// Check makes the checks of a start and changes nothing.
-func (w *Worker) Check(ctx context.Context) error { return w.check(ctx) }
+// Check makes the checks of a start and changes nothing. It returns what AudD
+// says of every source's token, nothing with SkipAuthCheck; the error is about
+// the rest.
+func (w *Worker) Check(ctx context.Context) ([]TokenCheck, error) {
+	if err := w.checkHomes(ctx); err != nil || w.opts.SkipAuthCheck {
+		return nil, err
+	}
+	return w.checkTokens(ctx), nil
+}

@@ -30,9 +30,10 @@ type config struct {
 
 // app is what every command shares.
 type app struct {
-	getenv func(string) string
-	std    stdio
-	bound  map[string]*pflag.Flag
+	environ []string // as os.Environ gives it
+	getenv  func(string) string
+	std     stdio
+	bound   map[string]*pflag.Flag
 
 	file              string
 	force, dryRun     bool
@@ -64,6 +65,9 @@ func (a *app) flags(fs *pflag.FlagSet) {
 func (a *app) load() error {
 	a.cfg = config{Data: settings.DefaultData}
 	warnings, err := settings.Load(&a.cfg, settings.Source{File: a.file, Getenv: a.getenv, Flags: a.bound, Shared: true})
+	if err == nil {
+		err = settings.UnknownVariables(&a.cfg, a.environ, true)
+	}
 	if err != nil {
 		return &failure{exitUsage, err}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/redisconn"
+	"reprise/internal/settings"
 )
 
 // Exit codes; exitCodes below explains them to users.
@@ -46,9 +47,9 @@ func (f *failure) Error() string {
 func (f *failure) Unwrap() error { return f.err }
 
 // run is main without the process: it returns the exit code.
-func run(ctx context.Context, args []string, getenv func(string) string, std stdio) int {
+func run(ctx context.Context, args, environ []string, std stdio) int {
 	redisconn.SetLogger(nil)
-	root := newRoot(&app{getenv: getenv, std: std})
+	root := newRoot(&app{environ: environ, getenv: settings.Getenv(environ), std: std})
 	root.SetArgs(args)
 	root.SetIn(std.in)
 	root.SetOut(std.out)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"reprise/admission"
 	"reprise/idempotency"
 	"reprise/internal/settings"
 	"reprise/worker"
@@ -131,6 +132,13 @@ func (a app) load(f *pflag.FlagSet) (config, error) {
 	if err != nil {
 		return c, fmt.Errorf("read the settings: %w", err)
 	}
+	var tokens []string
+	for _, s := range c.Gates.Sources {
+		tokens = append(tokens, s.TokenEnv)
+	}
+	if err := settings.UnknownVariables(&c, a.environ, false, tokens...); err != nil {
+		return c, fmt.Errorf("read the settings: %w", err)
+	}
 	for _, w := range warnings {
 		fmt.Fprintln(a.stderr, "worker: warning:", w)
 	}
@@ -184,6 +192,47 @@ func (a app) logger(c logConfig) (*slog.Logger, error) {
 	return slog.New(slog.NewJSONHandler(a.stderr, opts)), nil
 }
 
+// check finds what is wrong with the settings, as a start would. What is
+// missing (Redis, store, a token) is no fault yet: another machine may have it.
+func (c config) check(a app) error {
+	_, logErr := a.logger(c.Log)
+	o, err := c.options(a, slog.New(slog.DiscardHandler))
+	if errors.Is(err, errNoToken) {
+		err = nil
+		o.Sources = []worker.Source{source(mainSource, "", "", "")}
+	}
+	if o.RedisURL == "" {
+		o.RedisURL = "redis://of-another-machine"
+	}
+	if len(o.Sources) > 0 {
+		err = errors.Join(err, validate(o))
+	}
+	return errors.Join(logErr, err)
+}
+
+// validate checks options before anything is opened for them.
+func validate(o worker.Options) error {
+	o.Ledger = &idempotency.Ledger{} // comes with the store
+	o.Admission.Sources = nil
+	for _, s := range o.Sources {
+		o.Admission.Sources = append(o.Admission.Sources, admission.SourceConfig{Name: s.Name})
+	}
+	return o.Validate()
+}
+
+// named adds to the keys in an error the flags or variables that set them.
+func (a app) named(f *pflag.FlagSet, err error) error {
+	return settings.WithOrigin(err, func(key string) string {
+		if name := flagKeys[key]; name != "" && f.Changed(name) {
+			return "--" + name
+		}
+		if name := settings.EnvName(key); a.getenv(name) != "" {
+			return name
+		}
+		return ""
+	})
+}
+
 // configCommand prints the settings in force.
 func (a app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -194,6 +243,9 @@ func (a app) configCommand() *cobra.Command {
 			c, err := a.load(cmd.Flags())
 			if err != nil {
 				return err
+			}
+			if err := c.check(a); err != nil {
+				return a.named(cmd.Flags(), err)
 			}
 			return settings.Print(a.stdout, &c)
 		},

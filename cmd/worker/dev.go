@@ -42,7 +42,7 @@ stays up so that you can enqueue files of your own from another terminal.
 Costs nothing, unless AUDD_API_TOKEN is set: then it talks to AudD and costs units.
 
 Tasks and results live in the data folder, and survive, when a redis-server is
-installed. Exit codes: 0 stopped cleanly, 1 could not start, 2 stopped uncleanly.`,
+installed. Exit codes: 0 stopped cleanly, 1 could not start, 2 wrong usage or stopped uncleanly.`,
 		Example: `  worker dev --exit            run the samples and stop
   worker dev                   stay up; then: enqueue recognize FILE --wait
   worker dev --exit --json     print the summary as one JSON object`,
@@ -140,8 +140,11 @@ func (a app) openHouse(ctx context.Context, cmd *cobra.Command, f devFlags, open
 		h.conf.Admin.Addr = freeAddr(ctx, h.conf.Admin.Addr)
 	}
 	o, err := h.conf.options(a, log)
+	if err == nil {
+		err = validate(o)
+	}
 	if err != nil {
-		return nil, err
+		return nil, a.named(cmd.Flags(), err)
 	}
 	if o.Ledger, err = idempotency.New(ctx, h.records.DB(), idempotency.DefaultConfig()); err != nil {
 		return nil, err

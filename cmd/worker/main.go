@@ -12,18 +12,21 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"reprise/internal/settings"
 )
 
 // Exit codes.
 const (
 	exitClean   = 0
 	exitNoStart = 1
+	exitUsage   = 2 // as enqueue and inspect
 	exitUnclean = 2
 )
 
 func main() {
 	ctx, _ := signalled(context.Background(), os.Exit) // listens to the end: a second signal counts until then
-	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
 // signalled ends ctx at the first SIGINT or SIGTERM. A second one exits at
@@ -50,12 +53,14 @@ func signalled(parent context.Context, exit func(int)) (context.Context, func())
 
 // app is what every sub-command gets.
 type app struct {
+	environ        []string // as os.Environ gives it
 	getenv         func(string) string
 	stdout, stderr io.Writer
 }
 
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	a := app{getenv: getenv, stdout: stdout, stderr: stderr}
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	a := app{environ: environ, getenv: settings.Getenv(environ), stdout: stdout, stderr: stderr}
+	understood := false
 	root := &cobra.Command{
 		Use:   "worker",
 		Short: "Run AudD recognition jobs from a durable queue",
@@ -64,9 +69,18 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
   worker config                                 print the settings in force, secrets masked`,
 		Long: `Run AudD recognition jobs from a durable queue.
 
-Exit codes: 0 stopped cleanly, 1 could not start, 2 stopped uncleanly.`,
+Exit codes: 0 stopped cleanly, 1 could not start, 2 wrong usage or stopped uncleanly.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		// Runs when the command line has been understood.
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) { understood = cmd.HasParent() },
+		Args:             cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmd.Help(); err != nil {
+				return err
+			}
+			return errors.New("want a command")
+		},
 	}
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -77,6 +91,10 @@ Exit codes: 0 stopped cleanly, 1 could not start, 2 stopped uncleanly.`,
 		return exitClean
 	}
 	fmt.Fprintf(stderr, "worker: %s\n", sentence(err))
+	if !understood {
+		fmt.Fprintln(stderr, "Run 'worker --help' for usage.")
+		return exitUsage
+	}
 	if _, ok := errors.AsType[*uncleanError](err); ok {
 		return exitUnclean
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,7 @@ SIGTERM or Ctrl-C stops in order: nothing new is taken, running calls finish.
 A second one exits at once; what was in flight may still be billed and is
 found, charged, at its next delivery.
 
-Exit codes: 0 stopped cleanly, 1 could not start, 2 stopped uncleanly.`,
+Exit codes: 0 stopped cleanly, 1 could not start, 2 wrong usage or stopped uncleanly.`,
 		Example: `  REPRISE_REDIS_URL=redis://127.0.0.1:6379 REPRISE_STORE_URL=sqlite:reprise.db AUDD_API_TOKEN=… worker run
   worker run --config /etc/reprise.yaml --admin 127.0.0.1:9090
   worker run --base-url http://127.0.0.1:8700/ --enterprise-url http://127.0.0.1:8700/enterprise/   (against the simulator)`,
@@ -39,15 +40,27 @@ Exit codes: 0 stopped cleanly, 1 could not start, 2 stopped uncleanly.`,
 func (a app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Check settings, Redis, store and token, then exit (costs nothing)",
-		Args:  cobra.NoArgs,
+		Short: "Check settings, Redis, store and tokens, then exit (costs nothing)",
+		Long: `Check settings, Redis, store and the token of every source, then exit (costs nothing).
+
+Exit codes: 0 all is well, 1 something is not: also a token that AudD refuses
+or that could not be checked, unless --skip-auth-check is given; 2 wrong usage.`,
+		Example: `  worker check
+  worker check --config /etc/reprise.yaml
+  worker check --skip-auth-check       where AudD cannot be reached`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withWorker(cmd, func(ctx context.Context, w *worker.Worker) error {
-				if err := w.Check(ctx); err != nil {
+			return a.withWorker(cmd, func(ctx context.Context, c config, w *worker.Worker) error {
+				tokens, err := w.Check(ctx)
+				if err != nil {
 					return err
 				}
-				fmt.Fprintln(a.stdout, "ok: settings, Redis, store and token")
-				return nil
+				fmt.Fprintln(a.stdout, "ok: settings, Redis and store")
+				if c.AudD.SkipCheck {
+					fmt.Fprintln(a.stdout, "token not checked (--skip-auth-check)")
+					return nil
+				}
+				return a.reportTokens(tokens)
 			})
 		},
 	}
@@ -55,12 +68,38 @@ func (a app) checkCommand() *cobra.Command {
 	return cmd
 }
 
+// reportTokens prints a line for each source; the error names those whose
+// token is not known to be good.
+func (a app) reportTokens(checks []worker.TokenCheck) error {
+	var refused, unknown []string
+	for _, c := range checks {
+		switch {
+		case c.Err == nil:
+			fmt.Fprintf(a.stdout, "source %s: token ok\n", c.Source)
+		case c.Refused:
+			refused = append(refused, c.Source)
+			fmt.Fprintf(a.stdout, "source %s: AudD refuses the token: %s\n", c.Source, sentence(c.Err))
+		default:
+			unknown = append(unknown, c.Source)
+			fmt.Fprintf(a.stdout, "source %s: token not checked: %s\n", c.Source, sentence(c.Err))
+		}
+	}
+	var errs []error
+	if len(refused) > 0 {
+		errs = append(errs, fmt.Errorf("AudD refuses the token of %s: see dashboard.audd.io", strings.Join(refused, ", ")))
+	}
+	if len(unknown) > 0 {
+		errs = append(errs, fmt.Errorf("the token of %s could not be checked: is AudD reachable from here? (--skip-auth-check leaves it out)", strings.Join(unknown, ", ")))
+	}
+	return errors.Join(errs...)
+}
+
 func (a app) work(cmd *cobra.Command) error {
-	return a.withWorker(cmd, func(ctx context.Context, w *worker.Worker) error { return w.Run(ctx) })
+	return a.withWorker(cmd, func(ctx context.Context, _ config, w *worker.Worker) error { return w.Run(ctx) })
 }
 
 // withWorker builds a worker from the settings, uses it and closes it.
-func (a app) withWorker(cmd *cobra.Command, use func(context.Context, *worker.Worker) error) (err error) {
+func (a app) withWorker(cmd *cobra.Command, use func(context.Context, config, *worker.Worker) error) (err error) {
 	ctx := cmd.Context()
 	c, err := a.load(cmd.Flags())
 	if err != nil {
@@ -68,14 +107,17 @@ func (a app) withWorker(cmd *cobra.Command, use func(context.Context, *worker.Wo
 	}
 	log, err := a.logger(c.Log)
 	if err != nil {
-		return err
+		return a.named(cmd.Flags(), err)
 	}
 	if err := c.complete(a); err != nil {
 		return err
 	}
 	o, err := c.options(a, log)
 	if err != nil {
-		return err
+		return a.named(cmd.Flags(), err)
+	}
+	if err := validate(o); err != nil {
+		return a.named(cmd.Flags(), err)
 	}
 	w, closeAll, err := build(ctx, o, c.Store.URL)
 	if err != nil {
@@ -86,7 +128,7 @@ func (a app) withWorker(cmd *cobra.Command, use func(context.Context, *worker.Wo
 			err = &uncleanError{cerr}
 		}
 	}()
-	return use(ctx, w)
+	return use(ctx, c, w)
 }
 
 // complete fills URLs that were not given from a running `worker dev`, and

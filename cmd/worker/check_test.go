@@ -1,0 +1,49 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"reprise/internal/auddsim"
+	"reprise/internal/redistest"
+)
+
+// `worker check` once said "ok: … and token" of a token that AudD refuses and
+// of one that nobody could ask about.
+func TestCheckSaysOfEverySourceWhetherItsTokenIsGood(t *testing.T) {
+	t.Parallel()
+	sim := auddsim.Start(t, auddsim.Config{Tokens: []string{"tok1"}})
+	const both = "sources: {one: {token: tok1}, two: {token: tok2}}"
+	for name, c := range map[string]struct {
+		yaml, base string
+		flags      []string
+		code       int
+		out        []string
+		err        string
+	}{
+		"good":          {yaml: "sources: {one: {token: tok1}}", base: sim.URL, out: []string{"source one: token ok"}},
+		"one refused":   {yaml: both, base: sim.URL, code: exitNoStart, out: []string{"source one: token ok", "source two: AudD refuses the token: "}, err: "AudD refuses the token of two"},
+		"all refused":   {yaml: "sources: {two: {token: tok2}}", base: sim.URL, code: exitNoStart, out: []string{"source two: AudD refuses the token: "}, err: "AudD refuses the token of two"},
+		"not reachable": {yaml: both, base: "http://127.0.0.1:1", code: exitNoStart, out: []string{"source one: token not checked: ", "source two: token not checked: "}, err: "the token of one, two could not be checked"},
+		"left out":      {yaml: both, base: sim.URL, flags: []string{"--skip-auth-check"}, out: []string{"token not checked (--skip-auth-check)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			environ := []string{
+				"REPRISE_REDIS_URL=" + redistest.URL(redistest.DB(t)), "REPRISE_STORE_URL=sqlite:" + t.TempDir() + "/s.db",
+				"REPRISE_CONFIG=" + settingsFile(t, c.yaml), "REPRISE_AUDD_BASE_URL=" + c.base,
+			}
+			code, stdout, stderr := command(t, environ, append([]string{"check"}, c.flags...)...)
+			require.Equal(t, c.code, code, stderr)
+			require.Contains(t, stdout, "ok: settings, Redis and store\n")
+			for _, line := range c.out {
+				require.Contains(t, stdout, line)
+			}
+			require.Contains(t, stderr, c.err)
+			for _, secret := range []string{"tok1", "tok2"} {
+				require.NotContains(t, stdout+stderr, secret)
+			}
+		})
+	}
+}
