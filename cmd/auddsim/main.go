@@ -22,18 +22,49 @@ func main() {
 	os.Exit(code)
 }
 
-// run is main without the process: exit code 0 clean, 1 could not start or failed.
+// run is main without the process: exit code 0 clean, 1 could not start or failed, 2 wrong usage.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd := command()
+	understood := false
+	cmd.PreRun = func(*cobra.Command, []string) { understood = true } // runs when the command line was right
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		_, _ = fmt.Fprintln(stderr, "auddsim:", err) // there is nowhere else to say it
+		if !understood {
+			_, _ = fmt.Fprintln(stderr, "Run 'auddsim --help' for usage.")
+			return 2
+		}
 		return 1
 	}
 	return 0
 }
+
+const example = `  auddsim --addr 127.0.0.1:8700 --samples
+  auddsim --addr 127.0.0.1:8700 --tokens tok1,tok2 --rate 50 --burst 5 --rules rules.json
+  curl http://127.0.0.1:8700/_sim/bill?lines=0      what AudD would have billed so far`
+
+const long = `Simulate AudD's API: recognition, enterprise, catalog uploads, limits, faults and a bill (costs nothing).
+
+It answers by the content: the same audio always gets the same answer. /_sim/bill says what AudD would have
+billed, /_sim/requests what it was asked.
+
+--rules names a JSON file with a list of rules. The first one that matches a request, and has not acted often
+enough, changes its answer:
+` + rulesExample + `
+A rule matches by path, method, name, hash, url, token, headers, fields, audio_id (patterns know * and ?) and
+acts skip, times, probability. It answers with code, message, result (match, null, absent), songs, status, body,
+answer_headers or a fault (reset_before_body, reset_after_body, slow_answer, truncated, body_text …), after a
+latency. The whole list, and how to change rules while it runs: go doc reprise/internal/auddsim
+
+Exit codes: 0 stopped cleanly, 1 could not start, 2 wrong usage.`
+
+// rulesExample is a --rules file.
+const rulesExample = `  [{"path": "recognize", "name": "*flaky*", "status": 503, "times": 2},
+   {"path": "recognize", "name": "*broken*", "code": 300},
+   {"token": "tok2", "code": 902},
+   {"path": "enterprise", "result": "match", "duration": "1h", "latency": "2s"}]`
 
 type options struct {
 	addr, rules         string
@@ -47,6 +78,8 @@ func command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "auddsim",
 		Short:         "Simulate AudD's API: recognition, enterprise, catalog uploads, limits, faults and a bill",
+		Long:          long,
+		Example:       example,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,

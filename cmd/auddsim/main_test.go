@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"reprise/internal/auddsim"
 )
 
 // asProcess makes the test binary be the command, so that signals and exit codes are real.
@@ -84,11 +86,33 @@ func TestProcessServesAndEndsCleanlyOnSignals(t *testing.T) {
 
 func TestWrongSettingsAreOneLineAndExitCode1(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--rate", "-1"}, {"--rules", "/nonexistent/rules.json"}, {"--addr", "127.0.0.1:notaport"}, {"extra"}, {"--fly"}} {
+	for _, args := range [][]string{{"--rate", "-1"}, {"--rules", "/nonexistent/rules.json"}, {"--addr", "127.0.0.1:notaport"}} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, 1, run(t.Context(), args, &stdout, &stderr), args)
 		require.Empty(t, stdout.String())
 		require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 		require.Contains(t, stderr.String(), "auddsim: ")
 	}
+}
+
+func TestWrongUsageSaysWhereHelpIs(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"extra"}, {"--fly"}, {"--rate", "fast"}} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, 2, run(t.Context(), args, &stdout, &stderr), args)
+		require.Empty(t, stdout.String())
+		require.Regexp(t, `(?s)^auddsim: .*\nRun 'auddsim --help' for usage.\n$`, stderr.String())
+	}
+}
+
+func TestTheRulesInTheHelpAreRules(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 0, run(t.Context(), []string{"--help"}, &stdout, &stderr))
+	require.Contains(t, stdout.String(), rulesExample)
+	path := filepath.Join(t.TempDir(), "rules.json")
+	require.NoError(t, os.WriteFile(path, []byte(rulesExample), 0o600))
+	rules, err := auddsim.LoadRules(path)
+	require.NoError(t, err)
+	require.Len(t, rules, 4)
 }
