@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"reprise/internal/child"
 )
 
 // ErrNoBinary says that there is no redis-server to run.
@@ -43,10 +44,8 @@ type Config struct {
 
 // Process is a running redis-server. All methods are safe for concurrent use.
 type Process struct {
+	*child.Process
 	cfg  Config
-	cmd  *exec.Cmd
-	done chan struct{}
-	err  error     // how it ended; written before done is closed
 	stop sync.Once // only the first Stop signals
 }
 
@@ -55,59 +54,21 @@ func Start(cfg Config) (*Process, error) {
 	cmd := exec.Command(cfg.Binary, cfg.Args...) //nolint:gosec,noctx // the caller found it on PATH; Stop ends it, no context does
 	cmd.Stdout, cmd.Stderr = cfg.Log, cfg.Log
 	cmd.ExtraFiles = cfg.Files
-	cmd.SysProcAttr = sysProcAttr(cfg.DeathSignal)
-	p := &Process{cfg: cfg, cmd: cmd, done: make(chan struct{})}
-	started := make(chan error, 1)
-	go p.hold(started)
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start %s: %w", cfg.Binary, err)
+	p, err := child.Start(cmd, cfg.DeathSignal)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
-}
-
-// hold forks the child and stays on that OS thread until the child has ended:
-// the kernel sends the death signal when the forking thread ends, and the Go
-// runtime ends idle threads.
-func (p *Process) hold(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := p.cmd.Start(); err != nil {
-		started <- err
-		return
-	}
-	started <- nil
-	p.err = p.cmd.Wait()
-	close(p.done)
-}
-
-// Pid is the child's process id.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
-
-// Done is closed when the child has ended, by whatever cause.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
-// Signal sends sig to the child; it fails when the child has ended.
-func (p *Process) Signal(sig os.Signal) error {
-	if err := p.cmd.Process.Signal(sig); err != nil {
-		return fmt.Errorf("signal redis-server with %s: %w", sig, err)
-	}
-	return nil
-}
-
-// Kill ends the child at once and waits until it is gone.
-func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // it fails only when there is nothing left to kill
-	<-p.done
+	return &Process{Process: p, cfg: cfg}, nil
 }
 
 // Stop asks the child to end (SIGTERM: it syncs its AOF), waits at most grace,
 // then kills it. Calling it again waits for the first call's effect.
 func (p *Process) Stop(grace time.Duration) error {
-	p.stop.Do(func() { _ = p.cmd.Process.Signal(syscall.SIGTERM) }) // gone already, or killed below
+	p.stop.Do(func() { _ = p.Signal(syscall.SIGTERM) }) // gone already, or killed below
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
-	case <-p.done:
+	case <-p.Done():
 		return nil
 	case <-timer.C:
 		p.Kill()
@@ -128,20 +89,13 @@ func (p *Process) WaitReady(ctx context.Context) error {
 			return last
 		}
 		select {
-		case <-p.done:
-			return fmt.Errorf("redis-server ended while starting (%w); its log ends: %s", exitError(p.err), p.logTail())
+		case <-p.Done():
+			return fmt.Errorf("redis-server ended while starting (%w); its log ends: %s", p.Cause(), p.logTail())
 		case <-ctx.Done():
 			return fmt.Errorf("wait for redis-server to be ready: %w (%w); its log ends: %s", ctx.Err(), last, p.logTail())
 		case <-tick.C:
 		}
 	}
-}
-
-func exitError(err error) error {
-	if err == nil {
-		return errors.New("exit status 0")
-	}
-	return err
 }
 
 // logTail is the end of the log on one line, for error messages.

@@ -1,0 +1,94 @@
+package child_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"reprise/internal/child"
+)
+
+// asParent makes this test binary a parent that is killed.
+const asParent = "CHILD_TEST_AS_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asParent) != "" {
+		beParent()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// beParent starts a child and, once asked to, says its process id; then it waits to be killed.
+func beParent() {
+	p, err := child.Start(exec.Command("sleep", "600"), syscall.SIGKILL)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(p.Pid())
+	_ = p.Wait()
+	os.Exit(1)
+}
+
+func TestAChildEndsWithItsKilledParent(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("only Linux sends a death signal")
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asParent+"=1")
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	said, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(said))
+	require.NoError(t, err, said)
+	require.Eventually(t, func() bool { return ended(pid) }, 10*time.Second, 10*time.Millisecond)
+}
+
+// ended reports whether a process is gone, or waits for somebody to ask how it ended.
+func ended(pid int) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err != nil || strings.Contains(string(status), "\nState:\tZ")
+}
+
+func TestAnEndIsToldWithItsExitCode(t *testing.T) {
+	t.Parallel()
+	for code := range 3 {
+		p, err := child.Start(exec.Command("sh", "-c", fmt.Sprintf("exit %d", code)), syscall.SIGKILL)
+		require.NoError(t, err)
+		require.Equal(t, code == 0, p.Wait() == nil)
+		require.EqualError(t, p.Cause(), fmt.Sprintf("exit status %d", code))
+		require.Equal(t, code, p.ExitCode())
+		require.Error(t, p.Signal(syscall.SIGTERM), "it has ended")
+		p.Kill()
+	}
+}
+
+func TestAKilledChildHasNoExitCode(t *testing.T) {
+	t.Parallel()
+	p, err := child.Start(exec.Command("sleep", "600"), syscall.SIGKILL)
+	require.NoError(t, err)
+	require.Equal(t, -1, p.ExitCode(), "it runs")
+	p.Kill()
+	require.Equal(t, -1, p.ExitCode())
+	require.ErrorContains(t, p.Wait(), "killed")
+}
+
+func TestACommandThatIsNotThereIsAnError(t *testing.T) {
+	t.Parallel()
+	_, err := child.Start(exec.Command("/nonexistent/command"), syscall.SIGKILL)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

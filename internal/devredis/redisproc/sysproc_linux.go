@@ -1,9 +1,0 @@
-package redisproc
-
-import "syscall"
-
-// sysProcAttr gives the child a process group of its own, so that Ctrl-C in a
-// terminal reaches this process alone: it drains its work and ends Redis last.
-func sysProcAttr(death syscall.Signal) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: death}
-}
