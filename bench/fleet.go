@@ -38,10 +38,13 @@ func buildWorker(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
+// storeURL is the SQLite file of a fleet in dir.
+func storeURL(dir string) string { return "sqlite:" + filepath.Join(dir, "reprise.db") }
+
 func newFleet(set fleetSettings) *fleet {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + set.dir, "TMPDIR=" + os.TempDir(), "AUDD_API_TOKEN=bench-token",
-		"REPRISE_REDIS_URL=" + set.redisURL, "REPRISE_STORE_URL=sqlite:" + filepath.Join(set.dir, "reprise.db"),
+		"REPRISE_REDIS_URL=" + set.redisURL, "REPRISE_STORE_URL=" + storeURL(set.dir),
 		"REPRISE_AUDD_BASE_URL=" + set.simURL + "/", "REPRISE_AUDD_ENTERPRISE_URL=" + set.simURL + "/enterprise/",
 		fmt.Sprintf("REPRISE_SLOTS_RECOGNIZE=%d", set.slots), "REPRISE_SLOTS_ENTERPRISE=0", "REPRISE_SLOTS_UPLOAD=0",
 		"REPRISE_ADMIN_ADDR=127.0.0.1:0", "REPRISE_LOG_FORMAT=json",
@@ -58,7 +61,7 @@ func (f *fleet) start(n int) error {
 			return fmt.Errorf("create a worker's log: %w", err)
 		}
 		cmd := exec.Command(f.binary, "run") // our own build; stop and kill end it
-		cmd.Env, cmd.Stdout, cmd.Stderr = f.env, log, log
+		cmd.Env = f.env
 		p, err := startProc(cmd, log)
 		if err != nil {
 			return err
@@ -72,10 +75,10 @@ func (f *fleet) start(n int) error {
 func (f *fleet) kill(n int) {
 	n = min(n, len(f.workers))
 	for _, p := range f.workers[:n] {
-		_ = p.cmd.Process.Kill() // it fails only when there is nothing left to kill
+		_ = p.Signal(syscall.SIGKILL) // it fails only when there is nothing left to kill
 	}
 	for _, p := range f.workers[:n] {
-		<-p.done
+		<-p.Done()
 		_ = p.log.Close()
 	}
 	f.workers = f.workers[n:]
@@ -84,16 +87,16 @@ func (f *fleet) kill(n int) {
 // stop ends all workers in order, as SIGTERM does, and says which ended badly.
 func (f *fleet) stop(within time.Duration) error {
 	for _, p := range f.workers {
-		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it has ended by itself: seen below
+		_ = p.Signal(syscall.SIGTERM) // it has ended by itself: seen below
 	}
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	var errs []error
 	for _, p := range f.workers {
 		select {
-		case <-p.done:
-			if p.err != nil {
-				errs = append(errs, fmt.Errorf("a worker ended with %w; its log ends: %s", p.err, p.tail()))
+		case <-p.Done():
+			if err := p.Wait(); err != nil {
+				errs = append(errs, fmt.Errorf("a worker ended with %w; its log ends: %s", err, p.tail()))
 			}
 			_ = p.log.Close()
 		case <-timer.C:
@@ -109,8 +112,8 @@ func (f *fleet) stop(within time.Duration) error {
 func (f *fleet) died() error {
 	for _, p := range f.workers {
 		select {
-		case <-p.done:
-			return fmt.Errorf("a worker ended by itself: %w; its log ends: %s", p.err, p.tail())
+		case <-p.Done():
+			return fmt.Errorf("a worker ended by itself: %w; its log ends: %s", p.Cause(), p.tail())
 		default:
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,20 +9,15 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/hibiken/asynq"
-
 	"reprise/internal/auddsim"
-	"reprise/internal/devredis"
-	"reprise/internal/redisconn"
 	"reprise/store"
 	"reprise/tasks"
+	"reprise/worker"
 )
 
 const mib = 1 << 20
@@ -70,21 +64,15 @@ type memory struct{ before, most int64 }
 
 // memoryOf runs the whole of it: Redis, simulator, store, a built worker, a task.
 func memoryOf(ctx context.Context, folder string, size int64) (m memory, err error) {
-	exe := filepath.Join(folder, "worker")
-	build := exec.CommandContext(ctx, "go", "build", "-o", exe, "reprise/cmd/worker")
-	if said, err := build.CombinedOutput(); err != nil {
-		return m, fmt.Errorf("build the worker: %w\n%s", err, said)
-	}
-	conf := devredis.DefaultConfig()
-	conf.Dir = filepath.Join(folder, "redis")
-	redis, err := devredis.Start(ctx, conf)
+	binary, err := buildWorker(ctx, folder)
 	if err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, redis.Close()) }()
-	if redis.Kind != devredis.KindServer {
-		return m, errors.New("this case needs a redis-server on PATH: the worker is a process of its own")
+	redis, err := startRedis(ctx, folder)
+	if err != nil {
+		return m, err
 	}
+	defer func() { err = errors.Join(err, redis.close()) }()
 	sim, err := auddsim.Listen(ctx, "127.0.0.1:0", auddsim.Config{MatchShare: 1})
 	if err != nil {
 		return m, err
@@ -94,16 +82,36 @@ func memoryOf(ctx context.Context, folder string, size int64) (m memory, err err
 	if err != nil {
 		return m, err
 	}
-	w := &measured{exe: exe, env: []string{
-		"REPRISE_REDIS_URL=" + redis.URL, "REPRISE_STORE_URL=sqlite:" + filepath.Join(folder, "store.db"), "AUDD_API_TOKEN=bench-token",
-		"REPRISE_LOG_FORMAT=json",
-	}, args: []string{"run", "--admin", "127.0.0.1:0", "--base-url", sim.URL, "--enterprise-url", sim.EnterpriseURL}}
-	if err := w.start(ctx); err != nil {
+	slots := worker.DefaultOptions().Slots
+	f := newFleet(fleetSettings{
+		dir: folder, binary: binary, redisURL: redis.url, simURL: sim.URL, slots: slots.Recognize,
+		more: []string{fmt.Sprintf("REPRISE_SLOTS_ENTERPRISE=%d", slots.Enterprise), fmt.Sprintf("REPRISE_SLOTS_UPLOAD=%d", slots.Upload)},
+	})
+	if err := f.start(1); err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, w.stop()) }()
-	return w.through(ctx, redis.URL, filepath.Join(folder, "store.db"), payload)
+	defer func() { err = errors.Join(err, f.stop(workerStop)) }()
+	w := f.workers[0]
+	if err := w.ready(ctx, workerStart); err != nil {
+		return m, err
+	}
+	if m.before, err = w.memory("VmRSS"); err != nil {
+		return m, err
+	}
+	if err := redis.enqueue(ctx, "", []tasks.Payload{payload}); err != nil {
+		return m, err
+	}
+	if err := matched(ctx, f, payload); err != nil {
+		return m, err
+	}
+	m.most, err = w.memory("VmHWM")
+	return m, err
 }
+
+const (
+	workerStart = 30 * time.Second
+	workerStop  = 30 * time.Second
+)
 
 // largeFile writes pseudo-random bytes and describes them as a task.
 func largeFile(file string, size int64) (p tasks.Payload, err error) {
@@ -124,109 +132,41 @@ func largeFile(file string, size int64) (p tasks.Payload, err error) {
 	}, tasks.Params{}, 0)
 }
 
-// measured is a worker process that is watched.
-type measured struct {
-	exe  string
-	env  []string
-	args []string
-	cmd  *exec.Cmd
-	last atomic.Value // string: the last line of its log
-}
-
-const workerStart = 30 * time.Second
-
-// start returns when the worker takes tasks.
-func (w *measured) start(ctx context.Context) error {
-	w.cmd = exec.CommandContext(ctx, w.exe, w.args...)
-	w.cmd.Env = append(os.Environ(), w.env...)
-	log, err := w.cmd.StderrPipe()
-	if err != nil {
-		return fmt.Errorf("read the worker's log: %w", err)
-	}
-	if err := w.cmd.Start(); err != nil {
-		return fmt.Errorf("start the worker: %w", err)
-	}
-	w.last.Store("")
-	ready := make(chan bool, 1)
-	go func() { // ends with the process; nobody else reads its log
-		lines := bufio.NewScanner(log)
-		for lines.Scan() {
-			w.last.Store(lines.Text())
-			if strings.Contains(lines.Text(), `"msg":"ready"`) {
-				ready <- true
-			}
-		}
-		close(ready)
-	}()
-	timer := time.NewTimer(workerStart)
-	defer timer.Stop()
-	select {
-	case ok := <-ready:
-		if ok {
-			return nil
-		}
-	case <-timer.C:
-	}
-	return errors.Join(fmt.Errorf("the worker is not ready: %s", w.last.Load()), w.stop())
-}
-
-// stop ends the worker and waits.
-func (w *measured) stop() error {
-	_ = w.cmd.Process.Signal(os.Interrupt) // it may have ended
-	if err := w.cmd.Wait(); err != nil {
-		return fmt.Errorf("stop the worker: %w", err)
-	}
-	return nil
-}
-
-// through enqueues the task and waits until it is done.
-func (w *measured) through(ctx context.Context, redisURL, db string, p tasks.Payload) (m memory, err error) {
-	rdb, err := redisconn.Queue(redisURL, 1)
-	if err != nil {
-		return m, err
-	}
-	defer func() { err = errors.Join(err, rdb.Close()) }()
+// matched waits until a fleet of one has done the task.
+func matched(ctx context.Context, f *fleet, p tasks.Payload) (err error) {
 	cfg := store.DefaultConfig()
-	cfg.URL = "sqlite:" + db
+	cfg.URL = storeURL(f.dir)
 	records, err := store.Open(ctx, cfg)
 	if err != nil {
-		return m, err
+		return err
 	}
 	defer func() { err = errors.Join(err, records.Close()) }()
-	task, err := p.Task("")
-	if err != nil {
-		return m, err
-	}
-	if m.before, err = w.status("VmRSS"); err != nil {
-		return m, err
-	}
-	if _, err := asynq.NewClientFromRedisClient(rdb).EnqueueContext(ctx, task); err != nil {
-		return m, fmt.Errorf("enqueue the large file: %w", err)
-	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		s, err := records.Standing(ctx, p.Key)
 		switch {
 		case err != nil:
-			return m, err
+			return err
 		case s.Finished && s.Outcome != tasks.Match:
-			return m, fmt.Errorf("the large file ended as %s: %s", s.Outcome, s.Reason)
+			return fmt.Errorf("the large file ended as %s: %s", s.Outcome, s.Reason)
 		case s.Finished:
-			m.most, err = w.status("VmHWM")
-			return m, err
+			return nil
+		}
+		if err := f.died(); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return m, fmt.Errorf("wait for the large file: %w; the worker's last word: %s", ctx.Err(), w.last.Load())
+			return fmt.Errorf("wait for the large file: %w; the worker's log ends: %s", ctx.Err(), f.workers[0].tail())
 		case <-tick.C:
 		}
 	}
 }
 
-// status reads a size in KiB from the kernel's account of the process.
-func (w *measured) status(name string) (int64, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.cmd.Process.Pid))
+// memory reads a size in KiB from the kernel's account of the process.
+func (p *proc) memory(name string) (int64, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
 	if err != nil {
 		return 0, fmt.Errorf("read the worker's memory: %w", err)
 	}

@@ -1,43 +1,56 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
+	"syscall"
+	"time"
+
+	"reprise/internal/child"
 )
 
-// proc is a child process that does not outlive this one (on Linux).
+// proc is a child process of a case and the file it logs to.
 type proc struct {
-	cmd  *exec.Cmd
-	log  *os.File
-	done chan struct{}
-	err  error // how it ended; written before done is closed
+	*child.Process
+	log *os.File
 }
 
-// startProc starts cmd and watches it. The child is forked from a thread that
-// lives as long as it does: the kernel sends the death signal when that ends.
+// startProc runs cmd, which does not outlive this process, with its output in log.
 func startProc(cmd *exec.Cmd, log *os.File) (*proc, error) {
-	dieWithParent(cmd)
-	p := &proc{cmd: cmd, log: log, done: make(chan struct{})}
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		p.err = cmd.Wait()
-		close(p.done)
-	}()
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	cmd.Stdout, cmd.Stderr = log, log
+	p, err := child.Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	return &proc{Process: p, log: log}, nil
+}
+
+// ready waits until the worker logs that it takes tasks.
+func (p *proc) ready(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		said, err := os.ReadFile(p.log.Name())
+		if err != nil {
+			return fmt.Errorf("read the worker's log: %w", err)
+		}
+		if strings.Contains(string(said), `"msg":"ready"`) {
+			return nil
+		}
+		select {
+		case <-p.Done():
+			return fmt.Errorf("the worker ended while starting: %w; its log ends: %s", p.Cause(), p.tail())
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the worker to be ready: %w; its log ends: %s", ctx.Err(), p.tail())
+		case <-tick.C:
+		}
+	}
 }
 
 // tail is the end of the child's log on one line.
