@@ -61,7 +61,7 @@ func TestAnswerThatIsNotUTF8IsArchivedOnceAndSoon(t *testing.T) {
 	require.Regexp(t, `^invalid_audio: `, info.LastErr)
 	require.True(t, utf8.ValidString(info.LastErr))
 	require.True(t, utf8.ValidString(s.Reason))
-	w.kill() // nothing may be left that a lease's end would run again
+	w.Kill() // nothing may be left that a lease's end would run again
 	leases, err := redistest.AgeLeases(t.Context(), r.rdb, p.Path.Queue(""), redistest.LeaseOver)
 	require.NoError(t, err)
 	require.Zero(t, leases)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"reprise/internal/proctest"
 )
 
 // devSummary is what `worker dev --json` prints.
@@ -26,41 +28,40 @@ func TestDevRunsTheSamplesAndRunsThemAgainOnTheSameData(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	for _, name := range []string{"first run", "second run"} {
-		p := start(t, []string{"REPRISE_DATA=" + data}, "worker", "dev", "--exit", "--json", "--admin", "127.0.0.1:0")
-		require.Zero(t, p.wait(time.Minute), name)
+		p := proctest.Start(t, []string{"REPRISE_DATA=" + data}, "worker", "dev", "--exit", "--json", "--admin", "127.0.0.1:0")
+		require.Zero(t, p.Wait(time.Minute), name)
 		var s devSummary
-		require.NoError(t, json.Unmarshal([]byte(p.out.String()), &s), "%s: %s", name, p.out.String())
+		require.NoError(t, json.Unmarshal([]byte(p.Out.String()), &s), "%s: %s", name, p.Out.String())
 		require.Positive(t, s.BilledUnits, name)
 		require.Less(t, s.Seconds, 60.0, name)
 		s.BilledUnits, s.Seconds = 0, 0
 		require.Equal(t, devSummary{Enqueued: 5, Matched: 3, NoMatch: 1, Archived: 1, Calls: 7}, s, name)
-		require.Empty(t, p.log.String(), "%s: nothing to warn about", name)
+		require.Empty(t, p.Log.String(), "%s: nothing to warn about", name)
 	}
 }
 
 func TestDevStaysUpRefusesASecondOneAndStopsOnSIGTERM(t *testing.T) {
 	t.Parallel()
 	env := []string{"REPRISE_DATA=" + t.TempDir()}
-	first := start(t, env, "worker", "dev", "--admin", "127.0.0.1:0")
-	require.True(t, eventually(time.Minute, func() bool { return strings.Contains(first.out.String(), "\nUp. Web UI: ") }))
+	first := proctest.Start(t, env, "worker", "dev", "--admin", "127.0.0.1:0")
+	require.True(t, eventually(time.Minute, func() bool { return strings.Contains(first.Out.String(), "\nUp. Web UI: ") }))
 
-	second := run(t, env, "worker", "dev", "--exit", "--admin", "127.0.0.1:0")
-	require.Equal(t, 1, second.code)
-	said := strings.TrimSpace(second.log.String())
+	second := proctest.Run(t, env, "worker", "dev", "--exit", "--admin", "127.0.0.1:0")
+	require.Equal(t, 1, second.ExitCode())
+	said := strings.TrimSpace(second.Log.String())
 	require.NotContains(t, said, "\n", "one sentence")
 	require.Contains(t, said, "data folder")
-	require.Empty(t, second.out.String())
+	require.Empty(t, second.Out.String())
 
-	_, rest, _ := strings.Cut(first.out.String(), "\nUp. Web UI: ")
+	_, rest, _ := strings.Cut(first.Out.String(), "\nUp. Web UI: ")
 	ui, _, _ := strings.Cut(rest, " ")
 	resp, err := http.Get(ui + "readyz")
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 
-	first.terminate()
-	require.Zero(t, first.wait(30*time.Second))
-	require.Empty(t, first.log.String())
+	first.Stop(30 * time.Second)
+	require.Empty(t, first.Log.String())
 }
 
 func TestDevWhoseWorkerCannotStartSaysWhyAndEnds(t *testing.T) {
@@ -69,8 +70,8 @@ func TestDevWhoseWorkerCannotStartSaysWhyAndEnds(t *testing.T) {
 	require.NoError(t, err)
 	defer taken.Close()
 	addr := taken.Addr().String()
-	p := run(t, []string{"REPRISE_DATA=" + t.TempDir()}, "worker", "dev", "--admin", addr)
-	require.Equal(t, 1, p.code)
-	require.Contains(t, p.log.String(), "listen on admin.addr "+addr)
-	require.Equal(t, 1, strings.Count(p.log.String(), "\n"), "one sentence: %s", p.log.String())
+	p := proctest.Run(t, []string{"REPRISE_DATA=" + t.TempDir()}, "worker", "dev", "--admin", addr)
+	require.Equal(t, 1, p.ExitCode())
+	require.Contains(t, p.Log.String(), "listen on admin.addr "+addr)
+	require.Equal(t, 1, strings.Count(p.Log.String(), "\n"), "one sentence: %s", p.Log.String())
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 	"reprise/tasks"
 )
@@ -27,13 +28,12 @@ func TestRedisCutExactlyWhileCallsSucceedCostsNoSecondCall(t *testing.T) {
 			r.held(held)
 			r.proxy.Cut()
 			r.sim.Release(hold)
-			pass(cut)
+			proctest.Pass(cut)
 			r.proxy.Restore()
 			counts := r.acked(time.Minute)
 			require.Equal(t, redistest.Counts{Completed: files}, counts)
 			r.once(payloads)
-			w.terminate()
-			require.Zero(t, w.wait(20*time.Second))
+			w.Stop(20 * time.Second)
 		})
 	}
 }
@@ -75,7 +75,7 @@ func TestWorkerKilledBeforeItsAcknowledgementRepeatsTheVerdict(t *testing.T) {
 	r.proxy.Cut()
 	r.sim.Release(hold)
 	r.standing(payloads[0], 10*time.Second)
-	w.kill()
+	w.Kill()
 	r.proxy.Restore()
 	r.age(tasks.Recognize, 1)
 	r.worker()

@@ -19,6 +19,7 @@ import (
 
 	"reprise/intake"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/internal/redisconn"
 	"reprise/internal/redistest"
 	"reprise/store"
@@ -82,17 +83,17 @@ func (r *rig) redisURL() string {
 }
 
 // worker starts `worker run` against the simulator and waits until it is ready.
-func (r *rig) worker(flags ...string) *process {
+func (r *rig) worker(flags ...string) *proctest.Process {
 	r.t.Helper()
 	p := r.workerWith(r.env(), flags...)
-	p.line("ready", 30*time.Second)
+	p.Line("ready", 30*time.Second)
 	return p
 }
 
-func (r *rig) workerWith(env []string, flags ...string) *process {
+func (r *rig) workerWith(env []string, flags ...string) *proctest.Process {
 	r.t.Helper()
 	args := append([]string{"run", "--admin", "127.0.0.1:0", "--base-url", r.sim.URL, "--enterprise-url", r.sim.EnterpriseURL}, flags...)
-	return start(r.t, env, "worker", args...)
+	return proctest.Start(r.t, env, "worker", args...)
 }
 
 // clips writes n files of distinct content that look like audio.

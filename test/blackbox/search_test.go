@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"reprise/internal/proctest"
 	"reprise/tasks"
 )
 
@@ -87,10 +88,10 @@ func (s *search) stored(where, text string) {
 }
 
 // process searches what a command printed.
-func (s *search) process(p *process) {
+func (s *search) process(p *proctest.Process) {
 	s.t.Helper()
-	s.text(p.name+"'s stdout", p.out.String())
-	s.text(p.name+"'s stderr", p.log.String())
+	s.text(p.Name+"'s stdout", p.Out.String())
+	s.text(p.Name+"'s stderr", p.Log.String())
 }
 
 // pages searches what the admin listener serves to people and to Prometheus.

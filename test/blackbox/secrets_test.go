@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
@@ -161,16 +162,16 @@ func (r *rig) met(payloads []tasks.Payload, failures int) {
 
 // searched looks everywhere: while the worker runs, with a call in flight and
 // with its store gone, and after it was killed.
-func (r *rig) searched(w *process, payloads []tasks.Payload) {
+func (r *rig) searched(w *proctest.Process, payloads []tasks.Payload) {
 	r.t.Helper()
 	s := newSearch(r.t, payloads...)
-	addr, _ := w.line("ready", time.Second)["admin"].(string)
+	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	s.pages(addr, payloads)
 	s.redis(r)
 	s.store(r)
-	w.kill()
+	w.Kill()
 	s.process(w)
-	require.Contains(r.t, w.log.String(), "bucket.example", "the log names its inputs")
+	require.Contains(r.t, w.Log.String(), "bucket.example", "the log names its inputs")
 	require.Greater(r.t, s.places, 40, "places searched")
 }
 
@@ -181,7 +182,7 @@ func TestSecretsAreNowhereWhileACallIsInFlightAndTheStoreIsGone(t *testing.T) {
 	w := r.worker()
 	payloads := r.enqueue(signedURL("in-flight"))
 	r.held(1)
-	addr, _ := w.line("ready", time.Second)["admin"].(string)
+	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	s := newSearch(t, payloads...)
 	require.True(t, eventually(10*time.Second, func() bool { // asynq writes what workers do every 5 s
 		return len(r.rdb.Keys(t.Context(), "asynq:workers:*").Val()) > 0
@@ -233,11 +234,11 @@ func TestSecretsAreNowhereAfterFailuresOfTheInput(t *testing.T) {
 		n, err := redistest.CountTasks(t.Context(), r.rdb, "recognize")
 		return err == nil && n.Completed == 1 && n.Archived >= len(odd)-1+2 && n.Pending+n.Active == 0
 	}))
-	addr, _ := w.line("ready", time.Second)["admin"].(string)
+	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	s.pages(addr, append(payloads, good, old))
 	s.redis(r)
 	s.store(r)
-	w.kill()
+	w.Kill()
 	s.process(w)
 }
 
@@ -265,8 +266,8 @@ func TestSecretsAreNowhereWhenAudDCannotBeReached(t *testing.T) {
 				env = append(env, c.env(sim)...)
 			}
 			base := strings.Replace(c.base, "SIM", sim, 1)
-			w := start(t, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", base, "--enterprise-url", base+"enterprise/")
-			w.line("ready", 30*time.Second)
+			w := proctest.Start(t, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", base, "--enterprise-url", base+"enterprise/")
+			w.Line("ready", 30*time.Second)
 			payloads := r.enqueue(signedURL("unreachable"), r.named("unreachable.wav"))
 			r.met(payloads, 0)
 			for _, p := range payloads {
@@ -307,10 +308,10 @@ func TestSecretsAreNowhereInWhatCommandsSay(t *testing.T) {
 					if args[0] == "worker" && args[1] != "config" {
 						args = append(args, at...)
 					}
-					p := run(t, env, args[0], args[1:]...)
-					require.NotEmpty(t, p.out.String()+p.log.String(), args[:2])
+					p := proctest.Run(t, env, args[0], args[1:]...)
+					require.NotEmpty(t, p.Out.String()+p.Log.String(), args[:2])
 					(&search{t: t}).process(p)
-					require.NotContains(t, p.log.String(), "panic", args[:2])
+					require.NotContains(t, p.Log.String(), "panic", args[:2])
 				}
 			})
 		}
@@ -330,7 +331,7 @@ func TestSecretsAreNowhereWhileRedisIsDown(t *testing.T) {
 	t.Parallel()
 	r := secretive(t, nil)
 	w := r.worker()
-	addr, _ := w.line("ready", time.Second)["admin"].(string)
+	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	r.server.Kill()
 	require.True(t, eventually(20*time.Second, func() bool {
 		resp, err := http.Get("http://" + addr + "/readyz")
@@ -341,7 +342,7 @@ func TestSecretsAreNowhereWhileRedisIsDown(t *testing.T) {
 	r.server.Start()
 	require.NoError(t, r.server.Client().ConfigSet(t.Context(), "requirepass", "another").Err())
 	r.proxy.CutConnections()
-	require.False(t, eventually(3*time.Second, func() bool { return !w.running() }))
-	w.kill()
+	require.False(t, eventually(3*time.Second, func() bool { return !w.Running() }))
+	w.Kill()
 	s.process(w)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
@@ -30,20 +31,19 @@ func TestEveryFileHasOneResultAndOneUnitWhicheverWorkerIsStopped(t *testing.T) {
 			t.Parallel()
 			r := &rig{t: t, server: redistest.NewServer(t, redistest.AOF("always")), dir: t.TempDir(), token: token}
 			r.proxy, r.rdb = redistest.NewProxy(t, r.server.Addr()), r.server.Client()
-			sim := start(t, nil, "auddsim", "--tokens", token, "--match-share", "0.5", "--latency", "150ms", "--latency-jitter", "0.9")
+			sim := proctest.Start(t, nil, "auddsim", "--tokens", token, "--match-share", "0.5", "--latency", "150ms", "--latency-jitter", "0.9")
 			const listening = "auddsim listening on "
-			require.True(t, eventually(20*time.Second, func() bool { return strings.Contains(sim.out.String(), listening) }))
-			url := strings.TrimSpace(strings.TrimPrefix(sim.out.String(), listening))
+			require.True(t, eventually(20*time.Second, func() bool { return strings.Contains(sim.Out.String(), listening) }))
+			url := strings.TrimSpace(strings.TrimPrefix(sim.Out.String(), listening))
 			r.sim = &auddsim.Server{URL: url, EnterpriseURL: url + "/enterprise/"}
 			clips := r.clips(files)
-			workers := []*process{r.worker("--recognize-slots", "4"), r.worker("--recognize-slots", "4")}
+			workers := []*proctest.Process{r.worker("--recognize-slots", "4"), r.worker("--recognize-slots", "4")}
 
 			first := enqueueFolder(t, r, filepath.Dir(clips[0]))
 			require.Equal(t, files, first.Verdicts["queued"])
 			require.True(t, eventually(time.Minute, func() bool { return bill(t, url, "0").Requests >= int64(at) }))
-			workers[which].terminate()
-			require.Zero(t, workers[which].wait(30*time.Second))
-			workers[which].line("stopped", time.Second)
+			workers[which].Stop(30 * time.Second)
+			workers[which].Line("stopped", time.Second)
 
 			r.acked(time.Minute)
 			b := bill(t, url, "1")
@@ -81,10 +81,10 @@ type enqueued struct {
 
 func enqueueFolder(t *testing.T, r *rig, folder string) enqueued {
 	t.Helper()
-	p := run(t, r.env(), "enqueue", "recognize", folder, "--json")
-	require.Zero(t, p.code)
+	p := proctest.Run(t, r.env(), "enqueue", "recognize", folder, "--json")
+	require.Zero(t, p.ExitCode())
 	var report enqueued
-	require.NoError(t, json.Unmarshal([]byte(p.out.String()), &report))
+	require.NoError(t, json.Unmarshal([]byte(p.Out.String()), &report))
 	return report
 }
 
@@ -108,7 +108,7 @@ func TestWorkerKilledDuringACallIsMournedAndTheTaskDoneOnce(t *testing.T) {
 	w := r.worker()
 	p := r.enqueue(r.named("killed.wav"))[0]
 	r.held(1)
-	w.kill()
+	w.Kill()
 	r.sim.Release(hold)
 	r.afterCrash(p)
 }
@@ -120,11 +120,11 @@ func TestSecondSignalExitsAtOnceAndTheCallIsCountedAsPossiblyBilled(t *testing.T
 	w := r.worker()
 	p := r.enqueue(r.named("second-signal.wav"))[0]
 	r.held(1)
-	w.terminate()
-	w.line("stopping: running calls finish, nothing new is taken", 5*time.Second)
-	require.False(t, eventually(2*time.Second, func() bool { return !w.running() }), "the first signal waits for the call")
-	w.terminate()
-	require.Equal(t, 2, w.wait(5*time.Second))
+	w.Terminate()
+	w.Line("stopping: running calls finish, nothing new is taken", 5*time.Second)
+	require.False(t, eventually(2*time.Second, func() bool { return !w.Running() }), "the first signal waits for the call")
+	w.Terminate()
+	require.Equal(t, 2, w.Wait(5*time.Second))
 	r.sim.Release(hold)
 	r.afterCrash(p)
 }

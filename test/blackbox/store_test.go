@@ -47,8 +47,7 @@ func TestStoreUnwritableWhileCallsCompleteLosesNothing(t *testing.T) {
 				return r.rdb.HLen(t.Context(), storeOutbox).Val() == 0
 			}), "the outbox is drained")
 			r.once(payloads)
-			w.terminate()
-			require.Zero(t, w.wait(20*time.Second))
+			w.Stop(20 * time.Second)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/worker"
 )
 
@@ -73,7 +74,7 @@ func TestTwentyThousandTasksStayPendingInOrderWhileEverySourceIsShut(t *testing.
 	require.NoError(t, err)
 	r.set(mainState, "thr", 0)
 	require.True(t, eventually(5*time.Second, func() bool { return !r.reasons(recognize).Has("auto:throttle") }))
-	pass(1500 * time.Millisecond)
+	proctest.Pass(1500 * time.Millisecond)
 	require.True(t, r.paused(recognize))
 	require.True(t, r.reasons(recognize).Has(admission.ReasonManual))
 

@@ -9,6 +9,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/worker"
 )
 
@@ -31,7 +32,7 @@ func TestAFailingSourceIsShutForAllWorkersAndProbedOncePerCooldown(t *testing.T)
 	payloads := r.send("", "failing", 60)
 	r.fleet(3, cooldown(rest))
 	require.True(t, eventually(20*time.Second, func() bool { return r.source(mainSource).BreakerOpen }))
-	pass(time.Second) // calls that were on their way have ended
+	proctest.Pass(time.Second) // calls that were on their way have ended
 	from := time.Now()
 	require.True(t, eventually((probes+2)*rest+10*time.Second, func() bool { return len(r.since(from)) >= probes }))
 	seen := r.since(from)
@@ -41,12 +42,12 @@ func TestAFailingSourceIsShutForAllWorkersAndProbedOncePerCooldown(t *testing.T)
 	}
 	require.Less(t, seen[probes-1].At.Sub(seen[0].At), (probes+2)*rest, "and one in each")
 	for _, w := range r.workers {
-		require.Len(t, w.log.lines(shutLine, "gate", string(admission.GateBreaker)), 1, "worker %s says it once", w.name)
-		require.Empty(t, w.log.lines(openLine))
+		require.Len(t, w.log.Lines(shutLine, "gate", string(admission.GateBreaker)), 1, "worker %s says it once", w.name)
+		require.Empty(t, w.log.Lines(openLine))
 	}
 	probing := 0
 	for _, w := range r.workers {
-		probing += len(w.log.lines("probing a source"))
+		probing += len(w.log.Lines("probing a source"))
 	}
 	require.GreaterOrEqual(t, probing, probes)
 
@@ -54,8 +55,8 @@ func TestAFailingSourceIsShutForAllWorkersAndProbedOncePerCooldown(t *testing.T)
 	r.allDone(payloads, 30*time.Second)
 	require.False(t, r.source(mainSource).BreakerOpen)
 	for _, w := range r.workers {
-		require.Len(t, w.log.lines(shutLine, "gate", string(admission.GateBreaker)), 1, "worker %s", w.name)
-		require.Len(t, w.log.lines(openLine), 1, "worker %s says once that it is over", w.name)
+		require.Len(t, w.log.Lines(shutLine, "gate", string(admission.GateBreaker)), 1, "worker %s", w.name)
+		require.Len(t, w.log.Lines(openLine), 1, "worker %s says once that it is over", w.name)
 	}
 }
 
@@ -65,10 +66,10 @@ const permitLife, renewal = 12 * time.Second, 3 * time.Second
 func TestAProberKilledInTheMiddleOfItsProbeIsReplacedWithinItsPermitsLife(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{failing}})
-	fleet := []*process{r.process(2 * time.Second), r.process(2 * time.Second)}
+	fleet := []*proctest.Process{r.process(2 * time.Second), r.process(2 * time.Second)}
 	payloads := r.send("", "prober", 30)
 	require.True(t, eventually(20*time.Second, func() bool { return r.source(mainSource).BreakerOpen }))
-	pass(time.Second)
+	proctest.Pass(time.Second)
 	r.sim.RemoveRules(failing.ID)
 	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize, Times: 1})
 	r.held(1)
@@ -79,7 +80,7 @@ func TestAProberKilledInTheMiddleOfItsProbeIsReplacedWithinItsPermitsLife(t *tes
 		dead = fleet[1]
 	}
 	killed := time.Now()
-	dead.kill()
+	dead.Kill()
 	require.True(t, eventually(permitLife+10*time.Second, func() bool { return len(r.since(killed)) > 0 }), "nobody probes any more")
 	after := r.since(killed)[0].At.Sub(killed)
 	require.LessOrEqual(t, after, permitLife+3*time.Second, "replaced within the permit's life")
@@ -93,10 +94,10 @@ func TestAProberKilledInTheMiddleOfItsProbeIsReplacedWithinItsPermitsLife(t *tes
 }
 
 // newest is when a process last said that it probes.
-func newest(p *process) time.Time {
+func newest(p *proctest.Process) time.Time {
 	var at time.Time
-	for _, l := range p.log.lines("probing a source") {
-		if when := l.at(); when.After(at) {
+	for _, l := range p.Log.Lines("probing a source") {
+		if when := l.At(); when.After(at) {
 			at = when
 		}
 	}
@@ -133,7 +134,7 @@ func TestLateFailuresOfBeforeARecoveryChangeNothing(t *testing.T) {
 	require.Equal(t, epoch, s.Epoch, "nothing was shut or opened")
 	require.Zero(t, s.Failures)
 	for _, w := range r.workers {
-		require.LessOrEqual(t, len(w.log.lines(shutLine, "gate", string(admission.GateBreaker))), 1)
+		require.LessOrEqual(t, len(w.log.Lines(shutLine, "gate", string(admission.GateBreaker))), 1)
 	}
 }
 
@@ -148,7 +149,7 @@ func TestAStormOfThrottlesOpensNoBreaker(t *testing.T) {
 	require.Zero(t, s.Epoch, "nothing was ever shut but by the throttle")
 	require.EqualValues(t, 40, r.sim.Sums().Throttled)
 	for _, w := range r.workers {
-		require.Empty(t, w.log.lines(shutLine), "worker %s: throttles of a moment are no news", w.name)
+		require.Empty(t, w.log.Lines(shutLine), "worker %s: throttles of a moment are no news", w.name)
 	}
 	r.once(payloads)
 }

@@ -10,6 +10,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 	"reprise/retrypolicy"
 	"reprise/store"
@@ -69,7 +70,7 @@ func TestADaysCapStopsTheBatchExactlyThereAndTheNextDayGoesOn(t *testing.T) {
 		require.True(t, eventually(30*time.Second, func() bool { return r.sim.Sums().Units >= want }), "day %d: %d", day, r.sim.Sums().Units)
 		r.closed(recognize, "auto:units_day", 20*time.Second)
 		r.quiet(recognize)
-		pass(2 * time.Second) // nobody opens it again
+		proctest.Pass(2 * time.Second) // nobody opens it again
 		require.True(t, r.paused(recognize))
 		require.Equal(t, want, r.sim.Sums().Units, "day %d stops exactly at its cap", day+1)
 		require.LessOrEqual(t, r.counts(recognize).Retry, 3*slots)
@@ -97,7 +98,7 @@ func TestBudgetsLostInTheMiddleOfABatchAreSeededFromTheCallRows(t *testing.T) {
 	require.GreaterOrEqual(t, r.sim.Sums().Units, int64(limit-losses*3*slots), "calls under way at a loss may count twice, no others")
 	seeded := 0
 	for _, w := range r.workers {
-		seeded += len(w.log.lines("unit budgets were seeded from the call rows"))
+		seeded += len(w.log.Lines("unit budgets were seeded from the call rows"))
 	}
 	require.GreaterOrEqual(t, seeded, losses/2)
 

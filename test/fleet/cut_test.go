@@ -8,6 +8,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/store"
 	"reprise/tasks"
 	"reprise/worker"
@@ -31,7 +32,7 @@ func TestRedisCutUnderLoadLetsNoCallGoWithoutAPermit(t *testing.T) {
 	require.True(t, eventually(30*time.Second, func() bool { return r.sim.Sums().Units >= 300 }))
 	r.proxy.Cut()
 	begun := time.Now()
-	pass(cut)
+	proctest.Pass(cut)
 	restored := time.Now()
 	r.proxy.Restore()
 	var during int
@@ -44,7 +45,7 @@ func TestRedisCutUnderLoadLetsNoCallGoWithoutAPermit(t *testing.T) {
 	}
 	require.LessOrEqual(t, during, 2*slots, "at most the permits that were granted before")
 	for _, w := range r.workers {
-		require.LessOrEqual(t, len(w.log.lines("no call can be admitted; tasks wait")), 3, "a line now and then, not one a task")
+		require.LessOrEqual(t, len(w.log.Lines("no call can be admitted; tasks wait")), 3, "a line now and then, not one a task")
 	}
 
 	r.allDone(payloads, 90*time.Second)

@@ -11,6 +11,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/tasks"
 	"reprise/worker"
 )
@@ -119,7 +120,7 @@ func TestAGroupSetWhileWorkersRunIsServedAndKeepsToItsSlots(t *testing.T) {
 	// A quarter of the slots: two of eight in each worker.
 	_, err = r.gates(nil).SetLimits(t.Context(), []admission.Limit{{Scope: group, Name: "slot_share", Value: "250"}}, "test")
 	require.NoError(t, err)
-	pass(3 * time.Second) // workers look every 2 s
+	proctest.Pass(3 * time.Second) // workers look every 2 s
 	second := r.send("later", "second", 60)
 	beside := r.send("", "beside", 60)
 	r.allDone(append(second, beside...), 30*time.Second)

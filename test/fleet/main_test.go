@@ -1,13 +1,14 @@
 package fleet
 
 import (
-	"flag"
 	"log/slog"
 	"os"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"reprise/internal/proctest"
 	"reprise/internal/redisconn"
 	"reprise/internal/redistest"
 )
@@ -16,20 +17,16 @@ func TestMain(m *testing.M) {
 	if raw := os.Getenv(workerEnv); raw != "" {
 		os.Exit(beWorker(raw)) // this process is a worker of a test
 	}
-	manyAtOnce()
+	proctest.AtOnce(8) // they wait for cooldowns, leases and cuts most of the time
 	redisconn.SetLogger(slog.New(slog.DiscardHandler))
-	goleak.VerifyTestMain(redistest.Wrap(m), redistest.IgnoreRedial(), goleak.IgnoreTopFunction(spawnerFunction))
+	goleak.VerifyTestMain(redistest.Wrap(m), redistest.IgnoreRedial())
 }
 
-// atOnce is how many tests run at the same time, unless -parallel says it:
-// they wait for cooldowns, leases and cuts most of the time.
-const atOnce = "8"
+// busy stretches every wait for a state: it bounds a test that is stuck on a
+// machine that is shared, and measures nothing.
+const busy = 4
 
-func manyAtOnce() {
-	flag.Parse()
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	if !chosen {
-		_ = flag.Set("test.parallel", atOnce) // a number: it cannot fail
-	}
+// eventually polls until ok, or not within (stretched) time.
+func eventually(within time.Duration, ok func() bool) bool {
+	return proctest.Poll(25*time.Millisecond, busy*within, ok)
 }

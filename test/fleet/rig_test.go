@@ -16,6 +16,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
@@ -39,7 +40,7 @@ type rig struct {
 type fellow struct {
 	*worker.Worker
 	name string
-	log  output
+	log  proctest.Output
 	stop func()
 }
 
@@ -82,7 +83,7 @@ func (r *rig) tell() {
 		return
 	}
 	for _, f := range r.workers {
-		r.t.Logf("worker %s:\n%s", f.name, f.log.tail())
+		r.t.Logf("worker %s:\n%s", f.name, f.log.Tail())
 	}
 }
 

@@ -32,7 +32,7 @@ func TestAWorkerWithANewTokenLiftsAnAuthenticationHalt(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(archived), 3, "as many refusals halt")
 	require.LessOrEqual(t, len(archived), 3+slots, "and those that were on their way")
-	require.Len(t, old.log.lines(shutLine, "gate", "halt"), 1)
+	require.Len(t, old.log.Lines(shutLine, "gate", "halt"), 1)
 	require.True(t, eventually(10*time.Second, func() bool { return r.counts(recognize).Active == 0 }))
 	started := time.Now()
 
@@ -41,8 +41,8 @@ func TestAWorkerWithANewTokenLiftsAnAuthenticationHalt(t *testing.T) {
 	require.Empty(t, r.source(mainSource).Halt)
 	require.False(t, r.paused(recognize))
 	require.Len(t, r.since(started), len(refused), "one good call for each, none with the old token")
-	require.Empty(t, old.log.lines(openLine), "the old token still is not used")
-	require.NotEmpty(t, fresh.log.lines("probing a source"))
+	require.Empty(t, old.log.Lines(openLine), "the old token still is not used")
+	require.NotEmpty(t, fresh.log.Lines("probing a source"))
 
 	// Both go on beside each other: the old worker neither takes tasks away nor
 	// closes the queue again.

@@ -9,6 +9,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/tasks"
 	"reprise/worker"
 )
@@ -37,14 +38,14 @@ func TestRetryAfterOfOneAnswerShutsTheSourceForAllWorkersUntilThen(t *testing.T)
 	require.True(t, eventually(5*time.Second, func() bool { return r.sim.Sums().Throttled == 2 }))
 	_, err := r.gates(nil).Resume(t.Context(), "", "", "test")
 	require.NoError(t, err)
-	pass(time.Second)
+	proctest.Pass(time.Second)
 	require.Equal(t, until, r.source(mainSource).ThrottledUntil, "neither a shorter one nor a person's resume ends it early")
 	r.allDone(payloads, 40*time.Second)
 	for _, q := range r.since(answered) {
 		require.GreaterOrEqual(t, q.At.Sub(answered), rest, "never earlier than asked, by any worker")
 	}
 	for _, w := range r.workers {
-		require.Len(t, w.log.lines(shutLine, "gate", string(admission.GateThrottle)), 1, "worker %s says it once", w.name)
+		require.Len(t, w.log.Lines(shutLine, "gate", string(admission.GateThrottle)), 1, "worker %s says it once", w.name)
 	}
 }
 
@@ -57,17 +58,17 @@ func TestLongWaitsGiveOneLinePerCause(t *testing.T) {
 	})
 	defer r.sim.Release("") // the worker waits for it when it stops
 	r.send("", "waiting", slots)
-	var gate, call []line
+	var gate, call []proctest.Line
 	require.True(t, eventually(80*time.Second, func() bool {
-		gate, call = w.log.lines("waiting", "cause", "gate requests"), w.log.lines("waiting", "cause", "request in flight")
+		gate, call = w.log.Lines("waiting", "cause", "gate requests"), w.log.Lines("waiting", "cause", "request in flight")
 		return len(gate) > 0 && len(call) > 0
-	}), w.log.tail())
-	require.Len(t, w.log.lines("waiting"), len(gate)+len(call))
+	}), w.log.Tail())
+	require.Len(t, w.log.Lines("waiting"), len(gate)+len(call))
 	for i := 1; i < len(gate); i++ {
-		require.GreaterOrEqual(t, gate[i].at().Sub(gate[i-1].at()), 10*time.Second, "one line for all tasks that wait for a gate")
+		require.GreaterOrEqual(t, gate[i].At().Sub(gate[i-1].At()), 10*time.Second, "one line for all tasks that wait for a gate")
 	}
-	require.GreaterOrEqual(t, gate[0].number("tasks"), float64(slots-3))
+	require.GreaterOrEqual(t, gate[0].Number("tasks"), float64(slots-3))
 	require.Nil(t, gate[0]["task_ids"], "too many to name")
-	require.LessOrEqual(t, call[0].number("tasks"), float64(3))
+	require.LessOrEqual(t, call[0].Number("tasks"), float64(3))
 	require.Contains(t, call[0]["task_ids"], "recognize_")
 }

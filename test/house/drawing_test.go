@@ -50,6 +50,7 @@ var drawing = map[string]room{
 	"internal/auddsim":   {[]string{"tasks"}, "the simulator is AudD's side of the wire and shares no code with the client"},
 	"internal/child":     {nil, "a child process knows nothing of who starts it"},
 	"internal/devredis":  {[]string{"internal/child"}, "the embedded Redis knows nothing of jobs"},
+	"internal/proctest":  {[]string{"internal/child"}, "processes for tests know nothing of what they do"},
 	"internal/redisconn": {nil, "the connection knows nothing of jobs"},
 	"internal/redistest": {[]string{"internal/devredis", "internal/redisconn"}, "a redis-server for tests knows nothing of jobs"},
 	"internal/settings":  {nil, "reading settings knows nothing of who has them"},

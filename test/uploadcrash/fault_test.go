@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/idempotency"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 )
 
@@ -53,7 +54,7 @@ var faults = []fault{
 
 // kill: SIGKILL, and a fresh worker finds what is left.
 func kill(r *rig, s stop) {
-	r.first.kill()
+	r.first.Kill()
 	s.drop()
 	r.died()
 	r.ageSends()
@@ -62,7 +63,7 @@ func kill(r *rig, s stop) {
 
 // freeze: SIGSTOP for so long that another worker takes over, then SIGCONT.
 func freeze(r *rig, s stop) {
-	r.first.signal(syscall.SIGSTOP)
+	r.first.Signal(syscall.SIGSTOP)
 	if s.yield != nil {
 		s.yield()
 	}
@@ -73,8 +74,8 @@ func freeze(r *rig, s stop) {
 	if s.yield == nil || !s.locks {
 		s.release()
 	}
-	r.first.signal(syscall.SIGCONT)
-	r.first.stop()
+	r.first.Signal(syscall.SIGCONT)
+	r.first.Stop(stopTime)
 }
 
 // lostLease: both workers are well and both are handed the task.
@@ -92,7 +93,7 @@ func (r *rig) loseLease() {
 		_, err := redistest.AgeLeases(r.t.Context(), r.rdb, queue, redistest.LeaseOver)
 		require.NoError(r.t, err)
 		if r.second != nil {
-			r.second.kill()
+			r.second.Kill()
 		}
 		r.startSecond()
 		if eventually(2*time.Second, func() bool {
@@ -129,7 +130,7 @@ func (r *rig) together(s stop) {
 	}
 	require.True(r.t, r.hurry(75*time.Second, func() bool { return r.seen(r.second) || r.seen(r.first) || r.over() }), "nobody is handed the task")
 	s.release()
-	r.first.stop()
+	r.first.Stop(stopTime)
 	r.ageSends() // what the first did not conclude, nobody will
 }
 
@@ -143,7 +144,7 @@ func locked(r *rig, s stop) {
 		unlock = r.lock()
 		s.release()
 	}
-	pass(8 * time.Second)
+	proctest.Pass(8 * time.Second)
 	if s.locks {
 		s.release()
 	}

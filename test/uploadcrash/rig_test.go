@@ -21,6 +21,7 @@ import (
 
 	"reprise/idempotency"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
@@ -49,8 +50,8 @@ type rig struct {
 	task     tasks.Payload
 	sha      string
 	env      []string // of all workers, beside the usual
-	first    *process
-	second   *process
+	first    *proctest.Process
+	second   *proctest.Process
 }
 
 // plan changes how newRig builds a rig.
@@ -134,15 +135,17 @@ func (r *rig) startSecond() {
 	r.second = r.worker("second", r.server.Addr(), r.sim.URL)
 }
 
-func (r *rig) worker(name, redisAddr, url string, extra ...string) *process {
+func (r *rig) worker(name, redisAddr, url string, extra ...string) *proctest.Process {
 	r.t.Helper()
 	env := slices.Concat([]string{
 		"REPRISE_REDIS_URL=redis://" + redisAddr + "/0", "REPRISE_STORE_URL=" + r.storeURL(), "AUDD_API_TOKEN=" + token,
 		"REPRISE_LOG_LEVEL=debug", "REPRISE_LOG_FORMAT=json",
 	}, r.env, extra)
-	p := start(r.t, name, env, "run", "--admin", "127.0.0.1:0", "--base-url", url, "--skip-auth-check",
+	cmd := proctest.Command(r.t, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", url, "--skip-auth-check",
 		"--recognize-slots", "0", "--enterprise-slots", "0", "--upload-slots", "1")
-	require.True(r.t, eventually(60*time.Second, func() bool { return p.said("", "ready") || !p.running() }) && p.running(), "the %s worker does not start", name)
+	p := proctest.Launch(r.t, "the "+name+" worker", cmd)
+	p.Line("ready", 60*time.Second)
+	require.True(r.t, p.Running(), "the %s worker does not start", name)
 	return p
 }
 
@@ -203,8 +206,8 @@ func (r *rig) hurry(within time.Duration, ok func() bool) bool {
 }
 
 // seen reports whether a worker has come to an answer about the task.
-func (r *rig) seen(p *process) bool {
-	return p.said(r.task.Key, "answer", "attempt", "answered from the store: no call")
+func (r *rig) seen(p *proctest.Process) bool {
+	return said(p, r.task.Key, "answer", "attempt", "answered from the store: no call")
 }
 
 func (r *rig) look() idempotency.Standing {

@@ -7,6 +7,7 @@ import (
 
 	"reprise/idempotency"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 )
 
 // phase says what the ledger knows at a step.
@@ -143,7 +144,7 @@ func waitingForLatch(r *rig) stop {
 		wait: func() {
 			unlock = r.lock()
 			r.redis.release(h)
-			pass(300 * time.Millisecond) // from the answer to the wait nothing can be seen from outside
+			proctest.Pass(300 * time.Millisecond) // from the answer to the wait nothing can be seen from outside
 			require.Equal(r.t, idempotency.Free, r.look().State)
 		},
 		release: release, drop: release, yield: release, locks: true,
@@ -161,7 +162,7 @@ func settling(r *rig) stop {
 			unlock = r.lock()
 			r.sim.Release(hold)
 			require.True(r.t, eventually(10*time.Second, func() bool { return r.sim.Bill().Send(audioID).Complete == 1 }))
-			pass(300 * time.Millisecond) // as in waitingForLatch
+			proctest.Pass(300 * time.Millisecond) // as in waitingForLatch
 		},
 		release: release, drop: release, yield: release, locks: true,
 	}

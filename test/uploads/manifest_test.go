@@ -9,6 +9,7 @@ import (
 
 	"reprise/idempotency"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 )
 
 const (
@@ -27,8 +28,7 @@ func TestAManifestInterruptedAtWillIsUploadedOnce(t *testing.T) {
 	for n, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGINT, syscall.SIGKILL, syscall.SIGINT} {
 		r.interrupted(sig, manifest)
 		if n == 1 { // the worker finishes what it holds, and another one goes on
-			worker.signal(syscall.SIGTERM)
-			require.Zero(t, worker.wait(time.Minute), "exit code of the worker")
+			worker.Stop(time.Minute)
 			worker = r.worker()
 		}
 	}
@@ -36,20 +36,20 @@ func TestAManifestInterruptedAtWillIsUploadedOnce(t *testing.T) {
 
 	last := r.enqueue("--manifest", manifest)
 	require.True(t, eventually(time.Minute, func() bool { return r.entered() > tracks-40 }))
-	worker.signal(syscall.SIGTERM)
-	require.Zero(t, last.wait(time.Minute), "exit code of enqueue")
-	require.Zero(t, worker.wait(time.Minute), "exit code of the worker")
+	worker.Terminate()
+	require.Zero(t, last.Wait(time.Minute), "exit code of enqueue")
+	require.Zero(t, worker.Wait(time.Minute), "exit code of the worker")
 	r.worker()
 
 	require.True(t, eventually(2*time.Minute, func() bool { return len(r.sim.Catalog()) >= tracks }), "%d in the catalog", len(r.sim.Catalog()))
 	waited := r.enqueue("--manifest", manifest, "--wait")
-	require.Zero(t, waited.wait(time.Minute), "exit code of enqueue --wait")
-	require.Contains(t, waited.out.String(), "300 inputs finished: 300 uploaded")
+	require.Zero(t, waited.Wait(time.Minute), "exit code of enqueue --wait")
+	require.Contains(t, waited.Out.String(), "300 inputs finished: 300 uploaded")
 	r.agree(hashes)
 
 	known := r.enqueue("--manifest", manifest)
-	require.Zero(t, known.wait(time.Minute))
-	require.Contains(t, known.out.String(), "0 queued, 300 known (free); 0 units at most")
+	require.Zero(t, known.Wait(time.Minute))
+	require.Contains(t, known.Out.String(), "0 queued, 300 known (free); 0 units at most")
 	r.agree(hashes)
 }
 
@@ -63,19 +63,17 @@ func (r *rig) interrupted(sig syscall.Signal, manifest string) {
 	p := r.enqueue("--manifest", manifest)
 	require.True(r.t, eventually(time.Minute, func() bool { return r.entered() > before+5 }), "nothing more was queued")
 	r.proxy.Blackhole()
-	p.signal(sig)
-	arrived := time.NewTimer(200 * time.Millisecond)
-	defer arrived.Stop()
-	<-arrived.C
+	p.Signal(sig)
+	proctest.Pass(200 * time.Millisecond) // it arrives
 	r.proxy.Restore()
-	code := p.wait(time.Minute)
+	code := p.Wait(time.Minute)
 	if sig == syscall.SIGKILL {
 		require.Equal(r.t, -1, code)
 		return
 	}
 	require.Equal(r.t, 3, code, "exit code of an interrupted enqueue")
-	require.Contains(r.t, p.log.String(), "enqueue: stopped: ")
-	require.Contains(r.t, p.log.String(), "run the same command again to go on, nothing is queued twice")
+	require.Contains(r.t, p.Log.String(), "enqueue: stopped: ")
+	require.Contains(r.t, p.Log.String(), "run the same command again to go on, nothing is queued twice")
 }
 
 // agree compares files, ledger and the simulator entry by entry.

@@ -18,6 +18,7 @@ import (
 
 	"reprise/idempotency"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 	"reprise/store"
 )
@@ -51,18 +52,18 @@ func (r *rig) env(redisURL string) []string {
 }
 
 // worker starts `worker run` against the simulator and waits until it is ready.
-func (r *rig) worker() *process {
+func (r *rig) worker() *proctest.Process {
 	r.t.Helper()
-	p := start(r.t, r.env(r.server.URL()), "worker", "run", "--admin", "127.0.0.1:0", "--base-url", r.sim.URL, "--enterprise-url", r.sim.EnterpriseURL)
-	p.says(`"msg":"ready"`, 30*time.Second)
+	p := proctest.Start(r.t, r.env(r.server.URL()), "worker", "run", "--admin", "127.0.0.1:0", "--base-url", r.sim.URL, "--enterprise-url", r.sim.EnterpriseURL)
+	p.Line("ready", 30*time.Second)
 	return p
 }
 
 // enqueue starts `enqueue upload` behind the proxy.
-func (r *rig) enqueue(args ...string) *process {
+func (r *rig) enqueue(args ...string) *proctest.Process {
 	r.t.Helper()
 	url := strings.Replace(r.server.URL(), r.server.Addr(), r.proxy.Addr(), 1)
-	return start(r.t, r.env(url), "enqueue", append([]string{"upload", "--quiet"}, args...)...)
+	return proctest.Start(r.t, r.env(url), "enqueue", append([]string{"upload", "--quiet"}, args...)...)
 }
 
 // entered counts the uploads that ever came into the queue: what ends stays

@@ -8,14 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"reprise/internal/proctest"
 )
+
+func TestMain(m *testing.M) { os.Exit(proctest.Build(m, "worker").Run()) }
 
 // browser finds Debian's Chromium.
 func browser(t *testing.T) string {
@@ -32,23 +34,12 @@ func browser(t *testing.T) string {
 // dev starts `worker dev` and returns its UI's address once the samples ran.
 func dev(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	bin := filepath.Join(dir, "worker")
-	build := exec.Command("go", "build", "-o", bin, "reprise/cmd/worker")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
-	cmd := exec.Command(bin, "dev", "--admin", "127.0.0.1:0")
-	cmd.Dir = dir
-	said := &strings.Builder{}
-	cmd.Stdout, cmd.Stderr = said, said
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-		require.NoError(t, cmd.Wait(), said.String())
-	})
+	data := t.TempDir()
+	p := proctest.Start(t, []string{"REPRISE_DATA=" + data}, "worker", "dev", "--admin", "127.0.0.1:0")
+	t.Cleanup(func() { p.Stop(time.Minute) })
 	var found struct{ UI string }
 	require.Eventually(t, func() bool {
-		raw, err := os.ReadFile(filepath.Join(dir, ".reprise", "addresses.json"))
+		raw, err := os.ReadFile(filepath.Join(data, "addresses.json"))
 		return err == nil && json.Unmarshal(raw, &found) == nil && found.UI != ""
 	}, time.Minute, 100*time.Millisecond)
 	return found.UI

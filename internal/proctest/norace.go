@@ -1,6 +1,6 @@
 //go:build !race
 
-package blackbox
+package proctest
 
 // raceFlags build the commands as the tests are built.
 var raceFlags []string

@@ -1,6 +1,6 @@
 //go:build race
 
-package uploads
+package proctest
 
 // raceFlags build the commands as the tests are built.
 var raceFlags = []string{"-race"}

@@ -1,0 +1,140 @@
+package proctest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"reprise/internal/child"
+)
+
+// Process is a command that runs. Methods that wait or send a signal fail the
+// test when they cannot, so call them from the test's goroutine.
+type Process struct {
+	// Name is what messages call it.
+	Name string
+	// Out is what it wrote to stdout, Log to stderr.
+	Out, Log Output
+
+	tb    testing.TB
+	child *child.Process
+}
+
+// Start runs a command that Build built, with only these environment variables
+// beside PATH and a HOME of its own, in a folder of its own.
+func Start(tb testing.TB, env []string, name string, args ...string) *Process {
+	tb.Helper()
+	return Launch(tb, name, Command(tb, env, name, args...))
+}
+
+// Run is Start that waits, at most a minute, until the command has ended.
+func Run(tb testing.TB, env []string, name string, args ...string) *Process {
+	tb.Helper()
+	p := Start(tb, env, name, args...)
+	p.Wait(time.Minute)
+	return p
+}
+
+// Command is what Start starts.
+func Command(tb testing.TB, env []string, name string, args ...string) *exec.Cmd {
+	tb.Helper()
+	cmd := exec.Command(filepath.Join(bin, name), args...) //nolint:gosec,noctx // our own build; it ends with the test
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + tb.TempDir()}, env...)
+	cmd.Dir = tb.TempDir()
+	return cmd
+}
+
+// Launch runs cmd, which messages call name, and collects its output. It is
+// killed at the end of the test; its output is shown when the test fails.
+func Launch(tb testing.TB, name string, cmd *exec.Cmd) *Process {
+	tb.Helper()
+	p := &Process{Name: name, tb: tb}
+	cmd.Stdout, cmd.Stderr = &p.Out, &p.Log
+	c, err := child.Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.child = c
+	tb.Cleanup(func() {
+		p.Kill()
+		if tb.Failed() {
+			tb.Logf("%s %s (exit code %d)\nstdout:\n%s\nstderr:\n%s", name, strings.Join(cmd.Args[1:], " "), p.ExitCode(), p.Out.Tail(), p.Log.Tail())
+		}
+		if strings.Contains(p.Log.String(), "DATA RACE") {
+			tb.Errorf("%s has a data race:\n%s", name, p.Log.String())
+		}
+	})
+	return p
+}
+
+// Signal sends sig.
+func (p *Process) Signal(sig os.Signal) {
+	p.tb.Helper()
+	if err := p.child.Signal(sig); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
+// Terminate sends SIGTERM and does not wait.
+func (p *Process) Terminate() {
+	p.tb.Helper()
+	p.Signal(syscall.SIGTERM)
+}
+
+// Stop sends SIGTERM and waits for exit code 0.
+func (p *Process) Stop(within time.Duration) {
+	p.tb.Helper()
+	p.Terminate()
+	if code := p.Wait(within); code != 0 {
+		p.tb.Fatalf("exit code %d of %s after SIGTERM", code, p.Name)
+	}
+}
+
+// Kill ends the process with SIGKILL, if it has not ended, and waits.
+func (p *Process) Kill() { p.child.Kill() }
+
+// Wait waits for the end and is the exit code: -1 for an end by a signal.
+func (p *Process) Wait(within time.Duration) int {
+	p.tb.Helper()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-p.child.Done():
+	case <-timer.C:
+		p.tb.Fatalf("%s did not end within %s", p.Name, within)
+	}
+	return p.ExitCode()
+}
+
+// ExitCode is -1 while the process runs and when a signal ended it.
+func (p *Process) ExitCode() int { return p.child.ExitCode() }
+
+// Running reports whether the process has not ended.
+func (p *Process) Running() bool {
+	select {
+	case <-p.child.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// Line waits for a log line with this message and returns it. It does not wait
+// for a process that has ended.
+func (p *Process) Line(msg string, within time.Duration) Line {
+	p.tb.Helper()
+	var found []Line
+	Poll(25*time.Millisecond, within, func() bool {
+		ended := !p.Running() // before the look: what it last said is in the log by then
+		found = p.Log.Lines(msg)
+		return len(found) > 0 || ended
+	})
+	if len(found) == 0 {
+		p.tb.Fatalf("%s did not log %q within %s", p.Name, msg, within)
+	}
+	return found[0]
+}

@@ -1,0 +1,113 @@
+package proctest_test
+
+import (
+	"errors"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"reprise/internal/proctest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func shell(t *testing.T, script string) *proctest.Process {
+	t.Helper()
+	return proctest.Launch(t, "shell", exec.Command("sh", "-c", script))
+}
+
+func TestOutputIsReadWhileTheProcessRuns(t *testing.T) {
+	t.Parallel()
+	p := shell(t, `echo out; echo '{"msg":"up","n":7,"time":"2026-01-02T03:04:05Z"}' >&2; exec sleep 600`)
+	up := p.Line("up", time.Minute)
+	require.InDelta(t, 7, up.Number("n"), 0)
+	require.Equal(t, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), up.At().UTC())
+	require.Equal(t, "out\n", p.Out.String())
+	require.True(t, p.Running())
+	p.Kill()
+	require.False(t, p.Running())
+	require.Equal(t, -1, p.Wait(time.Second))
+}
+
+func TestStopWaitsForAnEndInOrder(t *testing.T) {
+	t.Parallel()
+	p := shell(t, `trap 'echo bye; exit 0' TERM; echo '{"msg":"up"}' >&2; while :; do sleep 0.01; done`)
+	p.Line("up", time.Minute)
+	p.Stop(time.Minute)
+	require.Equal(t, "bye\n", p.Out.String())
+}
+
+func TestLinesAreThoseWithTheMessageAndTheFields(t *testing.T) {
+	t.Parallel()
+	var o proctest.Output
+	for _, text := range []string{
+		"not JSON\n", `{"msg":"call","source":"a","path":"x"}` + "\n", `{"msg":"call","source":"b"}` + "\n", `{"msg":"other","source":"a"}` + "\n", `{"msg":"ca`,
+	} {
+		_, err := o.Write([]byte(text))
+		require.NoError(t, err)
+	}
+	require.Len(t, o.Lines("call"), 2)
+	require.Len(t, o.Lines("call", "source", "a"), 1)
+	require.Len(t, o.Lines("call", "source", "a", "path", "x"), 1)
+	require.Empty(t, o.Lines("call", "source", "b", "path", "x"))
+}
+
+// A harness that lets a test pass is worse than none.
+func TestWhatGoesWrongFailsTheTest(t *testing.T) {
+	t.Parallel()
+	launch := func(tb testing.TB, script string) *proctest.Process {
+		return proctest.Launch(tb, "shell", exec.Command("sh", "-c", script))
+	}
+	for name, body := range map[string]func(tb testing.TB){
+		"a data race in the log": func(tb testing.TB) {
+			require.Zero(t, launch(tb, "echo 'WARNING: DATA RACE' >&2").Wait(time.Minute))
+		},
+		"a command that does not start": func(tb testing.TB) { proctest.Launch(tb, "no", exec.Command("/nonexistent/command")) },
+		"an end that does not come":     func(tb testing.TB) { launch(tb, "exec sleep 600").Wait(10 * time.Millisecond) },
+		"a line that does not come":     func(tb testing.TB) { launch(tb, "exec sleep 600").Line("ready", 10*time.Millisecond) },
+		"an end before the line":        func(tb testing.TB) { launch(tb, "exit 1").Line("ready", time.Hour) },
+		"a stop with an exit code":      func(tb testing.TB) { launch(tb, "exec sleep 600").Stop(time.Minute) },
+		"a signal to what has ended": func(tb testing.TB) {
+			p := launch(tb, "exit 0")
+			p.Wait(time.Minute)
+			p.Signal(syscall.SIGTERM)
+		},
+	} {
+		r := &recorder{TB: t}
+		r.run(body)
+		require.Error(t, r.failure, name)
+	}
+	r := &recorder{TB: t}
+	r.run(func(tb testing.TB) { require.Zero(t, launch(tb, "exit 0").Wait(time.Minute)) })
+	require.NoError(t, r.failure)
+}
+
+// recorder is a test of a test: it keeps failures and cleanups to itself.
+type recorder struct {
+	testing.TB
+	failure  error
+	cleanups []func()
+}
+
+func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Failed() bool     { return r.failure != nil }
+func (r *recorder) Logf(string, ...any) {
+}
+func (r *recorder) Errorf(format string, _ ...any) { r.failure = errors.New(format) }
+func (r *recorder) Fatalf(format string, _ ...any) { r.failure = errors.New(format); runtime.Goexit() }
+func (r *recorder) Fatal(...any)                   { r.failure = errors.New("fatal"); runtime.Goexit() }
+
+func (r *recorder) run(body func(testing.TB)) {
+	var over sync.WaitGroup
+	over.Go(func() { body(r) })
+	over.Wait()
+	for _, f := range r.cleanups {
+		f()
+	}
+}
