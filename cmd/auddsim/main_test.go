@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 )
 
 // asProcess makes the test binary be the command, so that signals and exit codes are real.
@@ -29,20 +29,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func start(t *testing.T, args ...string) (cmd *exec.Cmd, url string) {
+func start(t *testing.T, args ...string) (p *proctest.Process, url string) {
 	t.Helper()
-	cmd = exec.Command(os.Args[0], args...)
+	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asProcess+"=1")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // already gone when the test went well
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	fields := strings.Fields(line)
-	require.GreaterOrEqual(t, len(fields), 4, line)
-	return cmd, fields[3]
+	p = proctest.Launch(t, "auddsim", cmd)
+	said := func() bool { return strings.HasSuffix(p.Out.String(), "\n") }
+	require.True(t, proctest.Poll(10*time.Millisecond, time.Minute, func() bool { return said() || !p.Running() }) && said(), p.Log.String())
+	fields := strings.Fields(p.Out.String())
+	require.GreaterOrEqual(t, len(fields), 4, p.Out.String())
+	return p, fields[3]
 }
 
 func TestProcessServesAndEndsCleanlyOnSignals(t *testing.T) {
@@ -50,7 +46,7 @@ func TestProcessServesAndEndsCleanlyOnSignals(t *testing.T) {
 	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		rules := filepath.Join(t.TempDir(), "rules.json")
 		require.NoError(t, os.WriteFile(rules, []byte(`[{"path":"streams","code":903,"times":1}]`), 0o600))
-		cmd, url := start(t, "--tokens", "a,b", "--rules", rules, "--samples", "--latency", "1ms", "--latency-jitter", "0.2", "--rate", "100",
+		p, url := start(t, "--tokens", "a,b", "--rules", rules, "--samples", "--latency", "1ms", "--latency-jitter", "0.2", "--rate", "100",
 			"--burst", "3", "--concurrency", "4", "--quota", "10", "--seed", "5", "--match-share", "0")
 		get := func(path string, out any) {
 			resp, err := http.Get(url + path)
@@ -72,15 +68,8 @@ func TestProcessServesAndEndsCleanlyOnSignals(t *testing.T) {
 		require.EqualValues(t, 100, limits["rate"])
 		require.EqualValues(t, "1ms", limits["latency"])
 
-		require.NoError(t, cmd.Process.Signal(sig))
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		select {
-		case err := <-ended:
-			require.NoError(t, err, "exit code 0")
-		case <-time.After(5 * time.Second):
-			t.Fatal("still running after", sig)
-		}
+		p.Signal(sig)
+		require.Zero(t, p.Wait(5*time.Second), "exit code after %s", sig)
 	}
 }
 

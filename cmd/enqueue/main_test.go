@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 )
 
@@ -27,7 +27,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status":     status,
+			"status":     proctest.Status,
 			"waitqueued": waitQueued,
 		},
 		Setup: func(env *testscript.Env) error {
@@ -48,23 +48,6 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(filepath.Join(env.WorkDir, "long.wav"), wavOf(61*8000, 4), 0o600)
 		},
 	})
-}
-
-// status CODE COMMAND… runs a command and requires its exit code.
-func status(ts *testscript.TestScript, _ bool, args []string) {
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("run %s: %s", args[1], err)
-		}
-		got = exit.ExitCode()
-	}
-	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
-	}
 }
 
 // waitQueued QUEUE N waits until so many tasks are pending.

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
-	"os/exec"
-	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 )
 
@@ -20,7 +18,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": status,
+			"status": proctest.Status,
 			"seed":   seed,
 		},
 		Setup: func(env *testscript.Env) error {
@@ -32,21 +30,4 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
-}
-
-// status CODE COMMAND… runs a command and requires its exit code.
-func status(ts *testscript.TestScript, _ bool, args []string) {
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("run %s: %s", args[1], err)
-		}
-		got = exit.ExitCode()
-	}
-	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
-	}
 }
