@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -66,7 +67,8 @@ const permitLife, renewal = 12 * time.Second, 3 * time.Second
 func TestAProberKilledInTheMiddleOfItsProbeIsReplacedWithinItsPermitsLife(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{failing}})
-	fleet := []*proctest.Process{r.process(2 * time.Second), r.process(2 * time.Second)}
+	const rest = 2 * time.Second
+	fleet := []*proctest.Process{r.process(rest), r.process(rest)}
 	payloads := r.send("", "prober", 30)
 	require.True(t, eventually(20*time.Second, func() bool { return r.source(mainSource).BreakerOpen }))
 	proctest.Pass(time.Second)
@@ -75,12 +77,13 @@ func TestAProberKilledInTheMiddleOfItsProbeIsReplacedWithinItsPermitsLife(t *tes
 	r.held(1)
 	held := r.sim.Held()[0]
 
-	dead := fleet[0]
-	if newest(fleet[1]).After(newest(fleet[0])) {
-		dead = fleet[1]
-	}
+	dead := -1
+	require.True(t, eventually(10*time.Second, func() bool { // its log comes by another way than its request
+		dead = slices.IndexFunc(fleet, func(p *proctest.Process) bool { return newest(p).After(held.Since.Add(-rest)) })
+		return dead >= 0
+	}), "nobody says that it probes")
 	killed := time.Now()
-	dead.Kill()
+	fleet[dead].Kill()
 	require.True(t, eventually(permitLife+10*time.Second, func() bool { return len(r.since(killed)) > 0 }), "nobody probes any more")
 	after := r.since(killed)[0].At.Sub(killed)
 	require.LessOrEqual(t, after, permitLife+3*time.Second, "replaced within the permit's life")
