@@ -33,7 +33,7 @@ func newGroup(a *app) *cobra.Command {
 	}, &cobra.Command{
 		Use:   "set NAME KEY=VALUE…",
 		Short: "Make or change a group for all workers at once (costs nothing)",
-		Long: `Keys: weight (of its queues against others of the path), ceiling or share (part of each rate and permit limit it may use),
+		Long: `Keys: weight (of its queues against others of the path), ceiling (the part of each rate and permit limit it may use),
 slot_share (part of a worker's slots), units_per_day, units_per_month, source (pinned account, or none).`,
 		Example: `  inspect group set archive ceiling=70%
   inspect group set ugc weight=5 units_per_day=20,000

@@ -58,7 +58,7 @@ type limitRow struct {
 }
 
 func rowOfLimit(l admission.Limit) limitRow {
-	row := limitRow{Scope: scopeShown(l.Scope), Name: l.Name, Value: l.Value}
+	row := limitRow{Scope: scopeShown(l.Scope), Name: named(l.Name), Value: l.Value}
 	n, err := strconv.ParseInt(l.Value, 10, 64)
 	switch {
 	case l.Name == "source" || err != nil:
@@ -208,7 +208,7 @@ func (s *session) change(ctx context.Context, g *gates, changes []admission.Limi
 	}
 	for _, c := range changes {
 		old := firstOf(valueOf(before, c.Scope, c.Name), unset(c.Name))
-		s.line("%s.%s %s → %s", scopeShown(c.Scope), c.Name, old, firstOf(shown(c), unset(c.Name)))
+		s.line("%s.%s %s → %s", scopeShown(c.Scope), named(c.Name), old, firstOf(shown(c), unset(c.Name)))
 	}
 	s.line("revision %d by %s", rev.Number, words(rev.By))
 	return nil

@@ -16,8 +16,8 @@ var limitNames = []string{
 	"concurrency", "requests_per_minute", "request_burst", "units_per_minute", "unit_burst", "units_per_day", "units_per_month",
 }
 
-// groupNames are the limits of a group; ceiling is what people call share.
-var groupNames = []string{"share", "ceiling", "weight", "slot_share", "units_per_day", "units_per_month", "source"}
+// groupNames are the limits of a group; Redis holds a ceiling as share.
+var groupNames = []string{"ceiling", "weight", "slot_share", "units_per_day", "units_per_month", "source"}
 
 // tuneNames are the tuning of AIMD and breaker.
 var tuneNames = []string{
@@ -30,7 +30,7 @@ var tuneTimes = []string{"brk_window", "brk_cool", "brk_cool_max", "halt_hour", 
 
 // parseLimit reads SCOPE.NAME=VALUE or SCOPE/NAME=VALUE, as people write it:
 // main/recognize.concurrency=20, global.requests_per_minute=3000,
-// group/archive.share=70%, tune.aimd=off.
+// group/archive.ceiling=70%, tune.aimd=off.
 func parseLimit(arg string, sources []string) (admission.Limit, error) {
 	left, value, ok := strings.Cut(arg, "=")
 	if !ok || value == "" {
@@ -61,6 +61,14 @@ func parseLimit(arg string, sources []string) (admission.Limit, error) {
 func stored(name string) string {
 	if name == "ceiling" {
 		return "share"
+	}
+	return name
+}
+
+// named is the inverse of stored.
+func named(name string) string {
+	if name == "share" {
+		return "ceiling"
 	}
 	return name
 }
@@ -126,7 +134,7 @@ func parseValue(name, value string) (string, error) {
 			return "", nil
 		}
 		return value, nil
-	case name == "share" || name == "ceiling" || name == "slot_share":
+	case name == "ceiling" || name == "slot_share":
 		return parseShare(value)
 	case name == "aimd" && value == "on":
 		return "1", nil

@@ -17,7 +17,7 @@ func TestLimitsAreReadAsPeopleWriteThem(t *testing.T) {
 		"spare/upload/units_per_day=5_000": {Scope: "spare:upload", Name: "units_per_day", Value: "5000"},
 		"global.requests_per_minute=off":   {Scope: "g", Name: "requests_per_minute", Value: "0"},
 		"g/units_per_month=1,000,000":      {Scope: "g", Name: "units_per_month", Value: "1000000"},
-		"group/ugc.share=70%":              {Scope: "group/ugc", Name: "share", Value: "700"},
+		"group/ugc.ceiling=70%":            {Scope: "group/ugc", Name: "share", Value: "700"},
 		"group/ugc.ceiling=0.125":          {Scope: "group/ugc", Name: "share", Value: "125"},
 		"group/ugc.slot_share=off":         {Scope: "group/ugc", Name: "slot_share", Value: "0"},
 		"group/ugc.source=none":            {Scope: "group/ugc", Name: "source", Value: ""},
@@ -40,10 +40,11 @@ func TestUnknownLimitsNameTheNearest(t *testing.T) {
 		"globl.units_per_day=5":        "did you mean global?",
 		"tune.brk_coal=5s":             "did you mean brk_cool?",
 		"tune.brk_cool=5":              "want a duration",
-		"group/UGC.share=1%":           "want group/NAME",
-		"group/ugc.share=70":           "want a share",
-		"group/ugc.share=101%":         "want a share",
+		"group/UGC.ceiling=1%":         "want group/NAME",
+		"group/ugc.ceiling=70":         "want a share",
+		"group/ugc.ceiling=101%":       "want a share",
 		"main/recognize.concurrency":   "want SCOPE.LIMIT=VALUE",
+		"group/ugc.share=5%":           "has no limit share",
 		"concurrency=5":                "want SCOPE.LIMIT=VALUE",
 		"main/recognize.=5":            "want SCOPE.LIMIT=VALUE",
 		"main/recognize.unit_burst=-1": "want a whole number",
@@ -59,7 +60,7 @@ func TestShownValuesCanBeReadBack(t *testing.T) {
 		{Scope: "main:recognize", Name: "concurrency", Value: "3000"}, {Scope: "g", Name: "units_per_day", Value: "0"},
 		{Scope: "group/ugc", Name: "share", Value: "125"}, {Scope: "tune", Name: "brk_cool", Value: "1500"}, {Scope: "tune", Name: "aimd", Value: "1"},
 	} {
-		got, err := parseLimit(scopeShown(l.Scope)+"."+l.Name+"="+shown(l), []string{"main"})
+		got, err := parseLimit(scopeShown(l.Scope)+"."+named(l.Name)+"="+shown(l), []string{"main"})
 		require.NoError(t, err, l)
 		require.Equal(t, l, got)
 	}
