@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/hibiken/asynq"
-
 	"reprise/idempotency"
 	"reprise/store"
 )
@@ -145,15 +143,11 @@ func (in *Intake) overtaken(ctx context.Context, plan *Plan, it *Item, others []
 // it leaves a key that may be sent and a task that is ended, which the next
 // run queues.
 func (in *Intake) resend(ctx context.Context, it *Item, st store.Standing, plan *Plan) error {
-	info, err := in.info(it)
-	if err != nil {
+	if err := in.notRunning(it, st); err != nil {
 		return err
 	}
-	if info != nil && info.State == asynq.TaskStateActive {
-		return errRunning
-	}
 	act := idempotency.Act{By: plan.Request.By, Why: "forced by batch " + plan.Batch, At: in.opts.Now()}
-	_, err = in.opts.Ledger.Reopen(ctx, it.Payload.Key, it.upload.ledger.generation, act)
+	_, err := in.opts.Ledger.Reopen(ctx, it.Payload.Key, it.upload.ledger.generation, act)
 	var early *idempotency.TooEarlyError
 	var not *idempotency.NotResolvableError
 	switch {

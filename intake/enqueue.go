@@ -112,7 +112,7 @@ func chunkOf(p tasks.Path) int {
 
 func (in *Intake) submission(plan *Plan, i int) (store.Submission, error) {
 	it := &plan.Items[i]
-	task, err := it.Payload.Task("")
+	task, err := it.Payload.Task(it.group)
 	if err != nil {
 		return store.Submission{}, err
 	}
@@ -121,7 +121,7 @@ func (in *Intake) submission(plan *Plan, i int) (store.Submission, error) {
 		Batch:   plan.Batch,
 		Key:     it.Payload.Key,
 		Path:    it.Payload.Path,
-		Queue:   it.Payload.Path.Queue(""),
+		Queue:   it.queue(),
 		Name:    it.Name,
 		Payload: task.Payload(),
 		At:      in.opts.Now(),

@@ -80,8 +80,12 @@ func (e *expansion) argument(ctx context.Context, arg string) error {
 	case err == nil:
 		e.out = append(e.out, found{name: arg, path: arg})
 		return nil
-	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?["):
+	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?[") && !otherURL(arg):
 		return e.glob(ctx, arg)
+	}
+	if errors.Is(err, fs.ErrNotExist) && otherURL(arg) {
+		e.refuse(shownURL(arg), onlyHTTP)
+		return nil
 	}
 	e.refuse(arg, openFailure(err))
 	return nil

@@ -51,6 +51,8 @@ func TestFoldersAreWalkedSortedWithoutHiddenFilesAndLoops(t *testing.T) {
 
 func TestQuotedGlobsURLsAndMissingFiles(t *testing.T) {
 	t.Parallel()
+	require.Equal(t, []string{"ftp://h/y.mp3 is a URL of a kind that cannot be fetched: only http and https"},
+		expanded(t, nil, "ftp://u:sesame@h/y.mp3?s=sesame"))
 	dir := t.TempDir()
 	for _, name := range []string{"2.wav", "1.wav", ".3.wav", "x.txt", "odd[1].wav"} {
 		put(t, dir, name, []byte("x"))

@@ -85,6 +85,10 @@ type Request struct {
 	// Force pays again for what is settled, tombstones included.
 	Force bool
 
+	// Group is whose queue and budget the tasks go to; "" = none. What waits in
+	// another group's queue already is queued again only for a heavier group.
+	Group string
+
 	// NextID allots an audio_id to each upload that has none. The same content
 	// gets the same one again. Params.AudioID is for a single input; the source
 	// of Params for all that do not name their own.

@@ -68,6 +68,8 @@ type Plan struct {
 	Batch   string
 	Request Request
 	Items   []Item
+
+	names *names // nil = nobody can tell, or nobody asked
 }
 
 // Counts sums a plan up.

@@ -131,6 +131,8 @@ func (m *manifestReader) finish(d draft, line int) {
 		d.fail("names both a file and a url: want one")
 	case isURL(d.path):
 		d.fail("has a URL in the column file: put it into the column url")
+	case otherURL(d.path):
+		d.fail("has in the column file what %s, in the column url", onlyHTTP)
 	}
 	if d.fault != "" {
 		m.refuse(line, d.fault)

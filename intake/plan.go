@@ -42,6 +42,15 @@ func (in *Intake) PlanManifest(ctx context.Context, req Request, m *Manifest, pr
 func (in *Intake) plan(ctx context.Context, req Request, inputs []found, progress func(Progress)) (*Plan, error) {
 	number(req, inputs)
 	plan := &Plan{Batch: newBatch(), Request: req, Items: make([]Item, len(inputs))}
+	if req.Group != "" || req.Path == tasks.Upload {
+		var err error
+		if plan.names, err = in.inForce(ctx); err != nil {
+			return nil, fmt.Errorf("read which sources and groups there are: %w", err)
+		}
+		if err := plan.names.checkNames(req, inputs); err != nil {
+			return nil, err
+		}
+	}
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(in.opts.Parallel)
 	var done, read atomic.Int64
@@ -71,6 +80,9 @@ func (in *Intake) plan(ctx context.Context, req Request, inputs []found, progres
 // checkRequest finds parameters that no input could make right, before any
 // file is read.
 func (in *Intake) checkRequest(req Request) error {
+	if err := tasks.ValidateGroup(req.Group); err != nil {
+		return fmt.Errorf("check the parameters: %w", err)
+	}
 	if req.Path == tasks.Upload {
 		return in.checkUpload(req)
 	}
@@ -85,7 +97,7 @@ func (in *Intake) checkRequest(req Request) error {
 func (in *Intake) check(ctx context.Context, req Request, input found) (Item, error) {
 	item := Item{
 		Name: input.name, Verdict: Refused, Reason: input.refusal,
-		At: input.at, ExternalID: input.externalID, Metadata: input.metadata,
+		group: req.Group, At: input.at, ExternalID: input.externalID, Metadata: input.metadata,
 	}
 	if item.Reason != "" {
 		return item, nil
@@ -171,7 +183,7 @@ func (in *Intake) compare(ctx context.Context, plan *Plan) error {
 			again = append(again, it)
 		default:
 			first[key] = it
-			group.Go(func() error { return in.place(gctx, it, plan.Request) })
+			group.Go(func() error { return in.place(gctx, it, plan) })
 		}
 	}
 	if err := group.Wait(); err != nil {
@@ -187,7 +199,8 @@ func (in *Intake) compare(ctx context.Context, plan *Plan) error {
 }
 
 // place finds out where the key of an item stands.
-func (in *Intake) place(ctx context.Context, it *Item, req Request) error {
+func (in *Intake) place(ctx context.Context, it *Item, plan *Plan) error {
+	req := plan.Request
 	standing, err := in.opts.Store.Standing(ctx, it.Payload.Key)
 	if err != nil {
 		return err
@@ -200,11 +213,21 @@ func (in *Intake) place(ctx context.Context, it *Item, req Request) error {
 	if it.Verdict != Queue || !standing.Known || standing.Finished || in.opts.Redis == nil {
 		return nil
 	}
-	info, err := in.info(it)
-	if err == nil && info != nil && !ended(info.State) {
-		it.Verdict, it.Units = Waiting, 0
+	queues := []string{it.queue()}
+	if !plan.names.heavier(it.group, standing.Queue) {
+		queues = append(queues, standing.Queue)
 	}
-	return err
+	for _, queue := range slices.Compact(queues) {
+		info, err := in.infoIn(queue, it.Payload.Key)
+		if err != nil {
+			return err
+		}
+		if info != nil && !ended(info.State) {
+			it.Verdict, it.Units = Waiting, 0
+			return nil
+		}
+	}
+	return nil
 }
 
 // shareVerdict gives an input the fate of another one with the same task.

@@ -1,9 +1,11 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hibiken/asynq"
 
@@ -49,17 +51,28 @@ func (in *Intake) enqueue(ctx context.Context, it *Item, st store.Standing) erro
 // be repeated after a crash.
 func (in *Intake) reopen(ctx context.Context, it *Item, st store.Standing) error {
 	it.reopen = true
-	info, err := in.info(it)
-	if err != nil {
+	if err := in.notRunning(it, st); err != nil {
 		return err
-	}
-	if info != nil && info.State == asynq.TaskStateActive {
-		return errRunning
 	}
 	if _, err := in.opts.Store.Reopen(ctx, it.Payload.Key, st.Generation); err != nil {
 		return err
 	}
 	return in.replace(ctx, it)
+}
+
+// notRunning refuses a task that runs now, from its own queue or from that of
+// the group that had it first.
+func (in *Intake) notRunning(it *Item, st store.Standing) error {
+	for _, queue := range slices.Compact([]string{it.queue(), cmp.Or(st.Queue, it.queue())}) {
+		info, err := in.infoIn(queue, it.Payload.Key)
+		if err != nil {
+			return err
+		}
+		if info != nil && info.State == asynq.TaskStateActive {
+			return errRunning
+		}
+	}
+	return nil
 }
 
 const errRunning = refusal("is running right now: force it again when it has ended")
@@ -103,7 +116,12 @@ func (in *Intake) add(ctx context.Context, it *Item) (taken bool, err error) {
 
 // info is the queue's task of an item, nil if there is none.
 func (in *Intake) info(it *Item) (*asynq.TaskInfo, error) {
-	info, err := in.inspector.GetTaskInfo(it.queue(), it.Payload.Key)
+	return in.infoIn(it.queue(), it.Payload.Key)
+}
+
+// infoIn is a queue's task of a key, nil if there is none.
+func (in *Intake) infoIn(queue, key string) (*asynq.TaskInfo, error) {
+	info, err := in.inspector.GetTaskInfo(queue, key)
 	if errors.Is(err, asynq.ErrTaskNotFound) || errors.Is(err, asynq.ErrQueueNotFound) {
 		return nil, nil //nolint:nilnil // none is an answer
 	}

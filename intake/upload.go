@@ -3,7 +3,6 @@ package intake
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"reprise/idempotency"
@@ -58,7 +57,7 @@ func number(req Request, inputs []found) {
 			continue
 		}
 		if input.source == "" {
-			input.source = strings.ToLower(strings.TrimSpace(req.Params.Source))
+			input.source = cleanSource(req.Params.Source)
 		}
 		if input.audioID == nil {
 			input.audioID = req.Params.AudioID

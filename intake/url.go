@@ -15,6 +15,16 @@ func isURL(arg string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
+// otherURL reports whether an argument has the form of a URL that AudD would
+// not fetch.
+func otherURL(arg string) bool {
+	scheme, _, ok := strings.Cut(arg, "://")
+	word := strings.TrimLeft(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.")
+	return ok && scheme != "" && word == "" && !isURL(arg)
+}
+
+const onlyHTTP = "is a URL of a kind that cannot be fetched: only http and https"
+
 // shownURL is the URL without what may be secret.
 func shownURL(raw string) string { return tasks.RedactURL(raw) }
 

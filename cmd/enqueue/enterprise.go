@@ -30,7 +30,7 @@ or - for a list on standard input. Where the length cannot be measured (URLs, so
 					*v.to = v.from
 				}
 			}
-			req := intake.Request{Path: tasks.Enterprise, Params: params, MaxUnits: maxUnits, Force: a.force}
+			req := intake.Request{Path: tasks.Enterprise, Params: params, MaxUnits: maxUnits, Group: a.group, Force: a.force}
 			return a.submit(cmd.Context(), req, args)
 		},
 	}

@@ -112,7 +112,11 @@ func (p *printer) queued(plan *intake.Plan) {
 			parts = append(parts, num(n)+" "+v.text)
 		}
 	}
-	p.line("batch %s: %s; %s units at most, %s", plan.Batch, strings.Join(parts, ", "), thousands(c.Units), p.money(c.Units))
+	group := ""
+	if plan.Request.Group != "" {
+		group = " in group " + plan.Request.Group
+	}
+	p.line("batch %s%s: %s; %s units at most, %s", plan.Batch, group, strings.Join(parts, ", "), thousands(c.Units), p.money(c.Units))
 	p.longer(c)
 	p.allotted(plan)
 	switch {

@@ -19,10 +19,11 @@ or - for a list on standard input. A file has up to 10 MiB; only its first 12 se
 What was queued or recognised before is not queued again and costs nothing.`,
 		Example: `  enqueue recognize clip.mp3 --wait
   enqueue recognize clips/ 'more/*.wav' --return spotify,apple_music
+  enqueue recognize archive/ --group archive --dry-run
   enqueue recognize https://example.com/clip.mp3 --dry-run --price-per-1000 5`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.submit(cmd.Context(), intake.Request{Path: tasks.Recognize, Params: params, Force: a.force}, args)
+			return a.submit(cmd.Context(), intake.Request{Path: tasks.Recognize, Params: params, Group: a.group, Force: a.force}, args)
 		},
 	}
 	cmd.Flags().StringSliceVar(&params.Return, "return", nil, "metadata to add: "+strings.Join(tasks.Providers, ", "))

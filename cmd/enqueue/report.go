@@ -12,6 +12,7 @@ import (
 type report struct {
 	Batch       string         `json:"batch,omitempty"` // "" for a dry run
 	Path        tasks.Path     `json:"path"`
+	Group       string         `json:"group,omitempty"`
 	DryRun      bool           `json:"dry_run"`
 	Interrupted bool           `json:"interrupted"`
 	Found       int            `json:"found"`
@@ -47,7 +48,7 @@ type reportItem struct {
 func (p *printer) report(plan *intake.Plan, rows []intake.Row) report {
 	c := plan.Counts()
 	r := report{
-		Batch: plan.Batch, Path: plan.Request.Path, DryRun: p.app.dryRun, Found: c.Found,
+		Batch: plan.Batch, Path: plan.Request.Path, Group: plan.Request.Group, DryRun: p.app.dryRun, Found: c.Found,
 		Verdicts: map[string]int{}, Units: c.Units, Resent: c.Resent, Items: []reportItem{}, Results: rows,
 	}
 	if r.DryRun {

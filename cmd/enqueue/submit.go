@@ -76,7 +76,7 @@ func checkParams(req intake.Request) error {
 		req.Params.AudioID = new(int64) // each input has its own
 	}
 	_, err := tasks.New(req.Path, probe, req.Params, req.MaxUnits)
-	return err
+	return errors.Join(tasks.ValidateGroup(req.Group), err)
 }
 
 // follow prints the results as they arrive.
@@ -110,6 +110,9 @@ func (a *app) stopped(ctx context.Context, err error, state string) error {
 	}
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
+	}
+	if _, ok := errors.AsType[*intake.UnknownNameError](err); ok {
+		return &failure{exitUsage, err}
 	}
 	return &failure{exitNone, err}
 }

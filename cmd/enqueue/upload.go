@@ -94,7 +94,7 @@ func (u *uploadFlags) check(given bool, args []string) error {
 
 func (u *uploadFlags) request(a *app, given bool) (intake.Request, error) {
 	req := intake.Request{
-		Path: tasks.Upload, Params: tasks.Params{Source: u.source}, Force: a.force,
+		Path: tasks.Upload, Params: tasks.Params{Source: u.source}, Group: a.group, Force: a.force,
 		NextID: u.nextID, Replace: u.replace, By: u.by,
 	}
 	if given {
