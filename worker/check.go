@@ -10,6 +10,7 @@ import (
 
 	"reprise/audd"
 	"reprise/internal/redisconn"
+	"reprise/internal/settings"
 	"reprise/retrypolicy"
 	"reprise/tasks"
 )
@@ -47,7 +48,7 @@ func (w *Worker) checkRedis(ctx context.Context) error {
 	rctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	if err := redisconn.Ping(rctx, w.opts.RedisURL); err != nil { // one try: the queue's client would try for long
-		return fmt.Errorf("setting redis.url: %w", err)
+		return settings.Redis{}.Reaching(err)
 	}
 	info, err := w.queue.Info(rctx).Result() // the Redis in memory knows no section server
 	if err != nil {

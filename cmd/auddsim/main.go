@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +32,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	if err := cmd.ExecuteContext(ctx); err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w: choose another with --addr or --enterprise-addr", err)
+		}
 		_, _ = fmt.Fprintln(stderr, "auddsim:", err) // there is nowhere else to say it
 		if !understood {
 			_, _ = fmt.Fprintln(stderr, "Run 'auddsim --help' for usage.")

@@ -84,6 +84,14 @@ func TestWrongSettingsAreOneLineAndExitCode1(t *testing.T) {
 	}
 }
 
+func TestAnAddressThatIsTakenSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	sim := auddsim.Start(t)
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 1, run(t.Context(), []string{"--addr", strings.TrimPrefix(sim.URL, "http://")}, &stdout, &stderr))
+	require.Contains(t, stderr.String(), "choose another with --addr")
+}
+
 func TestWrongUsageSaysWhereHelpIs(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"extra"}, {"--fly"}, {"--rate", "fast"}} {

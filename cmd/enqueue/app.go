@@ -38,6 +38,7 @@ type app struct {
 	file              string
 	force, dryRun     bool
 	json, wait, quiet bool
+	group             string
 	yes               bool // upload: asked already
 	uploads           bool // the upload ledger is needed
 	cfg               config
@@ -50,6 +51,7 @@ func (a *app) flags(fs *pflag.FlagSet) {
 	fs.String("store", "", "store of results, sqlite:PATH (REPRISE_STORE_URL; default: worker dev's, else in the data folder)")
 	fs.String("data", settings.DefaultData, "data folder of worker dev (REPRISE_DATA)")
 	fs.Float64("price-per-1000", 0, "price of 1,000 units in dollars, to show money (REPRISE_PRICE_PER_1000)")
+	fs.StringVar(&a.group, "group", "", "customer or purpose whose queue and budget it goes to, as settings or `inspect group` name it")
 	fs.BoolVar(&a.force, "force", false, "pay again for what is settled, also for what failed for good")
 	fs.BoolVar(&a.dryRun, "dry-run", false, "say what would be queued and what it costs at most; costs nothing")
 	fs.BoolVar(&a.json, "json", false, "print one JSON object instead of text")
@@ -92,6 +94,9 @@ func (a *app) open(ctx context.Context) (*session, error) {
 	if err != nil && !a.dryRun {
 		return nil, &failure{exitUsage, err}
 	}
+	if err := a.cfg.Store.CheckFolder(); err != nil {
+		return nil, &failure{exitUsage, err}
+	}
 	opts := intake.Options{Stdin: a.std.in}
 	s := &session{close: func() {}}
 	if redisURL != "" {
@@ -100,7 +105,7 @@ func (a *app) open(ctx context.Context) (*session, error) {
 		case errors.Is(err, redisconn.ErrURL):
 			return nil, &failure{exitUsage, err}
 		case err != nil && !a.dryRun:
-			return nil, &failure{exitNone, err}
+			return nil, &failure{exitNone, a.cfg.Redis.Reaching(err)}
 		case err == nil:
 			rdb, err := redisconn.Queue(redisURL, 16)
 			if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,4 +47,39 @@ func TestCheckSaysOfEverySourceWhetherItsTokenIsGood(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatCannotBeReachedOrOpenedSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = taken.Close() }) // after the parallel subtests
+	dir := t.TempDir()
+	redis := "REPRISE_REDIS_URL=" + redistest.URL(redistest.DB(t))
+	for name, c := range map[string]struct {
+		environ, args []string
+		want          string
+	}{
+		"no Redis": {
+			[]string{"REPRISE_REDIS_URL=redis://:sesame@127.0.0.1:1", "REPRISE_STORE_URL=sqlite:" + dir + "/a.db"},
+			[]string{"check"}, "connection refused: is it running, and is redis.url (REPRISE_REDIS_URL or --redis) its address?",
+		},
+		"a folder that is not there": {
+			[]string{redis, "REPRISE_STORE_URL=sqlite:" + dir + "/nowhere/z.db"},
+			[]string{"check"}, "store.url (REPRISE_STORE_URL): there is no folder " + dir + "/nowhere",
+		},
+		"a port that is taken": {
+			[]string{redis, "REPRISE_STORE_URL=sqlite:" + dir + "/b.db"},
+			[]string{"run", "--skip-auth-check", "--admin", taken.Addr().String()}, ": choose another with --admin (REPRISE_ADMIN_ADDR)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, _, stderr := command(t, append(c.environ, "AUDD_API_TOKEN=sesame", "REPRISE_LOG_LEVEL=error"), c.args...)
+			require.Equal(t, exitNoStart, code)
+			require.Contains(t, stderr, c.want)
+			require.NotContains(t, stderr, "sesame")
+		})
+	}
+	require.NoDirExists(t, dir+"/nowhere")
 }

@@ -90,7 +90,11 @@ Exit codes: 0 stopped cleanly, 1 could not start, 2 wrong usage or stopped uncle
 	if err == nil {
 		return exitClean
 	}
-	fmt.Fprintf(stderr, "worker: %s\n", sentence(err))
+	hint := ""
+	if errors.Is(err, syscall.EADDRINUSE) {
+		hint = ": choose another with --admin (" + settings.EnvName("admin.addr") + ")"
+	}
+	fmt.Fprintf(stderr, "worker: %s%s\n", sentence(err), hint)
 	if !understood {
 		fmt.Fprintln(stderr, "Run 'worker --help' for usage.")
 		return exitUsage

@@ -119,6 +119,9 @@ func (a app) withWorker(cmd *cobra.Command, use func(context.Context, config, *w
 	if err := validate(o); err != nil {
 		return a.named(cmd.Flags(), err)
 	}
+	if err := c.Store.CheckFolder(); err != nil {
+		return a.named(cmd.Flags(), err)
+	}
 	w, closeAll, err := build(ctx, o, c.Store.URL)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -25,6 +26,30 @@ type Redis struct {
 type Store struct {
 	// URL is sqlite:PATH; default none.
 	URL string `mapstructure:"url" secret:"url"`
+}
+
+// CheckFolder refuses a store in a folder that does not exist: a slip of the
+// pen would make a new, empty store, which forgets what was paid for.
+func (s Store) CheckFolder() error {
+	path, ok := strings.CutPrefix(s.URL, "sqlite:")
+	if !ok || strings.TrimSpace(path) == "" {
+		return nil // the store says what it wants
+	}
+	if dir := filepath.Dir(path); !isDir(dir) {
+		return fmt.Errorf("store.url: there is no folder %s: make it, or mend the path", dir)
+	}
+	return nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// Reaching adds to an error from connecting to Redis what to do about it. The
+// address is not in it, because it may hold a password.
+func (Redis) Reaching(err error) error {
+	return fmt.Errorf("%w: is it running, and is redis.url (%s or --redis) its address?", err, EnvName("redis.url"))
 }
 
 // Addresses say where a running `worker dev` can be reached. The file is
