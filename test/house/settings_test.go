@@ -1,7 +1,9 @@
 package house
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -40,8 +42,47 @@ func TestSettingsInTheReadmeExist(t *testing.T) {
 	}
 }
 
-// A variable nobody reads is not an error at run time, so a slip of the pen
-// would go unnoticed.
+// block is what the README has between ```lang and ```.
+func block(t *testing.T, lang string) string {
+	t.Helper()
+	found := regexp.MustCompile("(?s)```"+lang+"\n(.*?)```").FindAllStringSubmatch(string(read(t, "README.md")), -1)
+	require.Lenf(t, found, 1, "README.md has not one block of %s", lang)
+	return found[0][1]
+}
+
+// runWith runs one of our commands with nothing but environ around it.
+func runWith(t *testing.T, environ []string, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command(t, name), args...)
+	cmd.Env = environ
+	out, err := cmd.CombinedOutput()
+	require.NoErrorf(t, err, "%s", out)
+	return string(out)
+}
+
+func TestTheSettingsFileInTheReadmeIsOne(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "reprise.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(block(t, "yaml")), 0o600))
+	out := runWith(t, []string{"TOKEN_MAIN=a", "TOKEN_SPARE=b"}, "worker", "config", "--config", path)
+	for _, line := range []string{
+		"sources.main.token_env: TOKEN_MAIN", "sources.spare.limits.recognize.concurrency: 4", "limits.global.units_per_day: 50000",
+		"groups.live.weight: 5", "groups.archive.ceiling: 70%", "groups.archive.source: spare",
+	} {
+		require.Contains(t, out, line+"\n")
+	}
+}
+
+func TestTheManifestInTheReadmeIsOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tracks.csv"), []byte(block(t, "csv")), 0o600))
+	require.NoError(t, os.Symlink(filepath.Join(root(t), "examples"), filepath.Join(dir, "examples")))
+	out := runWith(t, []string{"REPRISE_DATA=" + dir}, "enqueue", "upload", "--manifest", filepath.Join(dir, "tracks.csv"), "--dry-run")
+	require.Contains(t, out, "found 1   queue 1 ")
+}
+
+// A variable that nobody reads stops a worker at its start.
 func TestVariablesInTheImageAndComposeAreRead(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{"REPRISE_AUDIO": true} // compose's own: the folder that is mounted
