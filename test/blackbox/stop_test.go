@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,6 +31,7 @@ func TestEveryFileHasOneResultAndOneUnitWhicheverWorkerIsStopped(t *testing.T) {
 		t.Run(fmt.Sprintf("worker %d after %d requests", which+1, at), func(t *testing.T) {
 			t.Parallel()
 			r := &rig{t: t, server: redistest.NewServer(t, redistest.AOF("always")), dir: t.TempDir(), token: token}
+			require.NoError(t, os.Mkdir(filepath.Dir(r.storeFile()), 0o700)) // a worker makes a store, but no folder for it
 			r.proxy, r.rdb = redistest.NewProxy(t, r.server.Addr()), r.server.Client()
 			sim := proctest.Start(t, nil, "auddsim", "--tokens", token, "--match-share", "0.5", "--latency", "150ms", "--latency-jitter", "0.9")
 			const listening = "auddsim listening on "
