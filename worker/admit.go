@@ -186,9 +186,10 @@ func (w *Worker) waitTurn(ctx context.Context, d *delivery, wt waiting) *answer 
 // when the queue opens early.
 const closedWait = 10 * time.Second
 
-// haltedWait is how long a task bound to a halted source waits before it asks
-// again: a person may resume the source at any moment, and its queue is not
-// paused, so nothing would wake the task.
+// haltedWait is how long a task bound to a source that is halted, or that this
+// worker does not have, waits before it asks again: a person may resume the
+// source at any moment, another worker may have it, and as its queue is not
+// paused nothing would wake the task.
 const haltedWait = 5 * time.Minute
 
 // refused sends a task back to the queue: until its gate opens or, when no
@@ -204,7 +205,7 @@ func (w *Worker) refused(ctx context.Context, d *delivery, r *admission.Refusal)
 		switch {
 		case d.payload.Params.Source == "":
 			wait = w.opts.SlotWait // a source opened meanwhile, or it cannot be told
-		case r.Gate == admission.GateHalt:
+		case r.Gate == admission.GateHalt || r.Gate == admission.GateNoCandidate:
 			wait = min(wait, haltedWait)
 		}
 	}
