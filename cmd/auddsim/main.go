@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/auddsim"
+	"reprise/internal/settings"
 )
 
 func main() {
@@ -31,6 +32,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
+	settings.PlainHelp(cmd)
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			err = fmt.Errorf("%w: choose another with --addr or --enterprise-addr", err)

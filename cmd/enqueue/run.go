@@ -89,6 +89,7 @@ func newRoot(a *app) *cobra.Command {
 		},
 	}
 	root.SetHelpTemplate(helpTemplate)
+	settings.PlainHelp(root)
 	a.flags(root.PersistentFlags())
 	root.AddCommand(newRecognize(a), newEnterprise(a), newUpload(a))
 	return root

@@ -107,7 +107,7 @@ func newRoot(a *app) *cobra.Command {
 		RunE:          helpOnly,
 	}
 	root.SetHelpTemplate(helpTemplate)
-	root.SetHelpFunc(plainHelp(root.HelpFunc()))
+	settings.PlainHelp(root)
 	a.flags(root.PersistentFlags())
 	root.AddCommand(newWhy(a), newQueues(a), newPause(a), newResume(a), newHalts(a), newHalt(a), newSources(a), newLimits(a), newGroup(a),
 		newTasks(a), newArchive(a), newReplay(a), newResults(a), newCosts(a), newUploads(a))
@@ -120,18 +120,6 @@ func helpOnly(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	return &failure{code: exitUsage}
-}
-
-// plainHelp is help without what pflag adds to switches.
-func plainHelp(help func(*cobra.Command, []string)) func(*cobra.Command, []string) {
-	return func(cmd *cobra.Command, args []string) {
-		out := cmd.OutOrStdout()
-		defer cmd.SetOut(out)
-		var text strings.Builder
-		cmd.SetOut(&text)
-		help(cmd, args)
-		fmt.Fprint(out, settings.PlainFlags(text.String()))
-	}
 }
 
 // helpTemplate shows examples first and exit codes last.

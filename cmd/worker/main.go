@@ -85,6 +85,7 @@ Exit codes: 0 stopped cleanly, 1 could not start, 2 wrong usage or stopped uncle
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	settings.PlainHelp(root)
 	root.AddCommand(a.runCommand(), a.devCommand(), a.configCommand(), a.checkCommand())
 	err := root.ExecuteContext(ctx)
 	if err == nil {

@@ -1,13 +1,29 @@
 package settings
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 )
 
 // flagLine is a flag of pflag's help: its name and type, and what it does.
 var flagLine = regexp.MustCompile(`^( {2,6}-.*?) {3,}(\S.*)$`)
+
+// PlainHelp makes the help of a command and of those below it plain (PlainFlags).
+func PlainHelp(root *cobra.Command) {
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		out := cmd.OutOrStdout()
+		defer cmd.SetOut(out)
+		var text strings.Builder
+		cmd.SetOut(&text)
+		help(cmd, args)
+		fmt.Fprint(out, PlainFlags(text.String()))
+	})
+}
 
 // PlainFlags takes the "[=true|false]" out of a help text, which pflag puts
 // behind every switch, and aligns the lines of each block of flags anew.
