@@ -140,3 +140,20 @@ func TestOneWorkersOperationsShareRoundTrips(t *testing.T) {
 	require.Positive(t, calls)
 	require.Less(t, calls, workers*each/2, "%d tasks", workers*each)
 }
+
+// A Redis without memory grants nothing, but what ends is given back.
+func TestAPermitGoesBackToARedisWithoutMemory(t *testing.T) {
+	t.Parallel()
+	b := benchOn(t, redistest.NewServer(t).Client(), oneSource(Limits{UnitsPerDay: 10}))
+	_, err := b.Acquire(t.Context(), request(keyOf(0)))
+	b.seedAll(err, 0)
+	p := b.acquire(request(keyOf(0)))
+	require.NoError(t, b.rdb.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	_, err = b.Acquire(t.Context(), request(keyOf(1)))
+	require.ErrorIs(t, err, ErrUnavailable)
+	b.settle(p, done)
+	require.Zero(t, b.num(mainRecognize, "inflight"))
+	require.EqualValues(t, 1, b.num("b:"+p.budgets, "spent"))
+	require.NoError(t, b.rdb.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	b.acquire(request(keyOf(1)))
+}

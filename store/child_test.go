@@ -16,7 +16,7 @@ import (
 
 // Child processes of the tests run this test binary again with a job to do.
 const (
-	childEnv     = "REPRISE_STORE_TEST_CHILD"
+	childEnv     = "STORE_TEST_CHILD"
 	childFileEnv = "REPRISE_STORE_TEST_FILE"
 	settleJob    = "settle"
 	openJob      = "open"

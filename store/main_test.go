@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if child := os.Getenv("REPRISE_STORE_TEST_CHILD"); child != "" {
+	if child := os.Getenv(childEnv); child != "" {
 		os.Exit(runChild(child))
 	}
 	goleak.VerifyTestMain(m)

@@ -1,7 +1,6 @@
 package worker_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,6 +19,7 @@ import (
 
 	"reprise/idempotency"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
@@ -39,7 +39,7 @@ type rig struct {
 	records worker.Records // as the worker sees the store
 	ledger  *idempotency.Ledger
 	dir     string
-	log     *syncBuffer
+	log     *proctest.Output
 	options func(*worker.Options)
 	inspect *asynq.Inspector
 	worker  *worker.Worker // the one run last
@@ -50,7 +50,7 @@ const rigToken = "rig-token-5c1b"
 func newRig(t *testing.T, cfg auddsim.Config, options func(*worker.Options)) *rig {
 	t.Helper()
 	server := redistest.NewServer(t)
-	r := &rig{t: t, sim: auddsim.Start(t, cfg), rdb: server.Client(), url: server.URL(), dir: t.TempDir(), log: &syncBuffer{}, options: options}
+	r := &rig{t: t, sim: auddsim.Start(t, cfg), rdb: server.Client(), url: server.URL(), dir: t.TempDir(), log: &proctest.Output{}, options: options}
 	sc := store.DefaultConfig()
 	sc.URL = "sqlite:" + filepath.Join(r.dir, "store.db")
 	s, err := store.Open(t.Context(), sc)
@@ -171,38 +171,9 @@ func (r *rig) requests(p tasks.Payload) int64 {
 	return r.sim.Bill().Content(string(p.Path), p.Input.SHA256).Requests
 }
 
+// eventually bounds a stuck test on a shared machine, and measures nothing.
 func eventually(within time.Duration, ok func() bool) bool {
-	deadline := time.NewTimer(4 * within) // bounds a stuck test on a shared machine, measures nothing
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if ok() {
-			return true
-		}
-		select {
-		case <-deadline.C:
-			return ok()
-		case <-tick.C:
-		}
-	}
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
+	return proctest.Poll(20*time.Millisecond, 4*within, ok)
 }
 
 // unlimitedBilling lets possibly billed calls be as many as counted attempts.

@@ -78,13 +78,14 @@ function M.flush_records()
       gone[#gone + 1] = key
     end
   end
-  -- What frees goes first: a Redis without memory refuses a script at its first write that takes some.
   for first = 1, #gone, 2000 do redis.call('ZREM', P .. 'p', unpack(gone, first, min(#gone, first + 1999))) end
   for first = 1, #held, 2000 do redis.call('ZADD', P .. 'p', unpack(held, first, min(#held, first + 1999))) end
   for key, ms in pairs(record_ttl) do redis.call('SET', P .. 'j:' .. key, packing.pack(records[key]), 'PX', ms) end
   changed_permits, record_ttl = {}, {}
 end
-flushers[#flushers + 1] = M.flush_records
+-- First of all: a Redis without memory refuses a script at its first write, if
+-- that one takes some, and a permit must go back all the same.
+table.insert(flushers, 1, M.flush_records)
 
 -- settled: a repeat of a settle may come after the next attempts have ended.
 function M.settled(j, attempt)

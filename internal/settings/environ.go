@@ -9,12 +9,9 @@ import (
 )
 
 // others are variables that no command reads as a setting of its own: the
-// folder of worker dev, the settings file, the folder that docker compose
-// mounts, and those of this tree's tests, which their commands inherit.
-var others = []string{
-	"DATA", "CONFIG", "AUDIO",
-	"MATRIX", "MATRIX_SEED", "SCREENSHOT", "STORE_TEST_CHILD",
-}
+// folder of worker dev, the settings file and the folder that docker compose
+// mounts.
+var others = []string{"DATA", "CONFIG", "AUDIO"}
 
 // kubernetes finds what it gives every container about a service that is named
 // reprise-redis, say.

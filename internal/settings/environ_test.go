@@ -12,7 +12,7 @@ import (
 func TestVariablesThatNobodyReadsAreNamed(t *testing.T) {
 	t.Parallel()
 	known := []string{
-		"PATH=x", "REPRISE_SLOTS=1", "REPRISE_REDIS_URL_FILE=/f", "REPRISE_CONFIG=/c", "REPRISE_DATA=/d", "REPRISE_MATRIX=1",
+		"PATH=x", "REPRISE_SLOTS=1", "REPRISE_REDIS_URL_FILE=/f", "REPRISE_CONFIG=/c", "REPRISE_DATA=/d",
 		"REPRISE_SESAME=", "REPRISE_MY_TOKEN=sesame",
 		"REPRISE_REDIS_PORT=tcp://h:6379", "REPRISE_REDIS_SERVICE_HOST=h", "REPRISE_REDIS_PORT_6379_TCP_ADDR=h", // Kubernetes
 	}

@@ -9,7 +9,7 @@
 // A third of the cells runs by default, chosen by a seed that is printed:
 //
 //	go test ./test/uploadcrash                                  a third
-//	REPRISE_MATRIX_SEED=7 go test ./test/uploadcrash            that third again
-//	REPRISE_MATRIX=full go test ./test/uploadcrash              all
-//	go test ./test/uploadcrash -run 'Matrix/kill/half'          with REPRISE_MATRIX=full: those
+//	UPLOADCRASH_MATRIX_SEED=7 go test ./test/uploadcrash            that third again
+//	UPLOADCRASH_MATRIX=full go test ./test/uploadcrash              all
+//	go test ./test/uploadcrash -run 'Matrix/kill/half'          with UPLOADCRASH_MATRIX=full: those
 package uploadcrash

@@ -46,18 +46,18 @@ func cells() []cell {
 // chosen are the cells to run: all, or a third by a seed that is printed.
 func chosen(t *testing.T) []cell {
 	list := cells()
-	if os.Getenv("REPRISE_MATRIX") == "full" {
+	if os.Getenv("UPLOADCRASH_MATRIX") == "full" {
 		return list
 	}
 	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("REPRISE_MATRIX_SEED"); text != "" {
+	if text := os.Getenv("UPLOADCRASH_MATRIX_SEED"); text != "" {
 		var err error
 		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err, "REPRISE_MATRIX_SEED")
+		require.NoError(t, err, "UPLOADCRASH_MATRIX_SEED")
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
 	order := random.Perm(len(list))[:(len(list)+2)/3]
-	fmt.Printf("uploadcrash: %d of %d cells, REPRISE_MATRIX_SEED=%d\n", len(order), len(list), seed)
+	fmt.Printf("uploadcrash: %d of %d cells, UPLOADCRASH_MATRIX_SEED=%d\n", len(order), len(list), seed)
 	slices.Sort(order)
 	var out []cell
 	for _, i := range order {

@@ -85,7 +85,7 @@ func TestTheWebUIShowsQueuesAndWhyATaskWasArchived(t *testing.T) {
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(ui), chromedp.WaitVisible(chromedp.Search(`//a[text()="recognize"]`))))
 	shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	require.NoError(t, err)
-	if file := os.Getenv("REPRISE_SCREENSHOT"); file != "" {
+	if file := os.Getenv("WEBUI_SCREENSHOT"); file != "" {
 		require.NoError(t, os.WriteFile(file, shot, 0o644))
 	}
 }
