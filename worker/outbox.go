@@ -59,9 +59,13 @@ var outboxPutLua string
 //go:embed outbox_drop.lua
 var outboxDropLua string
 
+//go:embed outbox_forget.lua
+var outboxForgetLua string
+
 var (
-	outboxPut  = redis.NewScript(outboxPutLua)
-	outboxDrop = redis.NewScript(outboxDropLua)
+	outboxPut    = redis.NewScript(outboxPutLua)
+	outboxDrop   = redis.NewScript(outboxDropLua)
+	outboxForget = redis.NewScript(outboxForgetLua)
 )
 
 func (o *outbox) storeUsable() bool { return time.Now().UnixMilli() >= o.down.Load() }
@@ -143,7 +147,7 @@ func (o *outbox) ended(ctx context.Context, key string, generation int64) (store
 	}
 	raw, err := o.rdb.HGet(ctx, o.keys.entries, id).Bytes()
 	if errors.Is(err, redis.Nil) {
-		return s, false, errDrained
+		return s, false, o.forget(ctx, admission.EndedField(key, generation), id)
 	}
 	if err != nil {
 		return s, false, fmt.Errorf("read the outbox: %w", err)
@@ -152,6 +156,20 @@ func (o *outbox) ended(ctx context.Context, key string, generation int64) (store
 		return s, false, fmt.Errorf("decode an outbox entry: %w", err)
 	}
 	return e.Settlement, true, nil
+}
+
+// forget is for a verdict whose entry is not there. Both go together when they
+// are in SQL; a verdict that is left alone lost its entry (it was set aside, or
+// Redis lost it), and would keep its task out for ever.
+func (o *outbox) forget(ctx context.Context, field, id string) error {
+	n, err := outboxForget.Run(ctx, o.rdb, []string{o.keys.entries, o.keys.ended}, field, id).Int()
+	if err != nil {
+		return fmt.Errorf("read the outbox: %w", err)
+	}
+	if n > 0 {
+		o.warn.log.Error("a verdict lost its settlement; its task runs again", "field", field, "attempt", id, "set_aside", o.keys.rejected)
+	}
+	return errDrained
 }
 
 // length is the number of settlements waiting.

@@ -25,6 +25,8 @@ func (o *outbox) writePage(ctx context.Context, page []string) (drop []any, err 
 			if err := o.reject(ctx, page[i], page[i+1], err); err != nil {
 				return nil, err
 			}
+			drop = append(drop, page[i], page[i+1], "") // whose verdict it was is not known; ended finds out
+			continue
 		}
 		batch = append(batch, e)
 		drop = append(drop, page[i], page[i+1], admission.EndedField(e.Settlement.Key, e.Settlement.Generation))

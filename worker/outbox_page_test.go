@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"reprise/admission"
 	"reprise/internal/auddsim"
 	"reprise/store"
 	"reprise/tasks"
@@ -28,7 +29,11 @@ func TestASettlementThatCannotBeStoredIsSetAsideAndHoldsUpNoOther(t *testing.T) 
 		Key: good.Key, Path: tasks.Recognize, Queue: "recognize", Verdict: tasks.Done, Outcome: tasks.NoMatch, Finished: true, Result: json.RawMessage("null"), At: time.Now(),
 	})
 	require.NoError(t, r.rdb.HSet(t.Context(), entries, "garbage", "{not JSON").Err())
+	kept := r.clip("kept.wav") // its verdict is in the garbage
+	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{adm}:ended", admission.EndedField(kept.Key, 0), "garbage").Err())
+	r.enqueue(kept)
 	r.run()
+	r.standing(kept, 20*time.Second) // nobody can read it: it is not kept out for ever
 	require.Equal(t, tasks.NoMatch, r.standing(good, 20*time.Second).Outcome)
 	require.True(t, eventually(10*time.Second, func() bool { return r.rdb.HLen(t.Context(), entries).Val() == 0 }))
 	left, err := r.rdb.HKeys(t.Context(), rejected).Result()

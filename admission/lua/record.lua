@@ -9,14 +9,16 @@ local record_ttl, changed_permits = {}, {} -- by task key: ms a changed record h
 -- The in-memory Redis of `worker dev` has no cmsgpack.
 local packing = rawget(_G, 'cmsgpack') or { pack = cjson.encode, unpack = cjson.decode }
 
-local numbers = {}
-for field in string.gmatch('units at epoch start probe kept gen counted pb streak same thr spent ff fn lunits lat told', '%a+') do numbers[field] = true end
+local types = {}
+for field in string.gmatch('units at epoch start probe kept gen counted pb streak same thr spent ff fn lunits lat told', '%a+') do types[field] = 'number' end
+for field in string.gmatch('a t src path grp bk last fs la lsrc lbk', '%a+') do types[field] = 'string' end
 
 -- sound: a value nobody of ours wrote must not end the decisions about others.
+-- Fields that a later version added are kept as they are.
 function M.sound(j)
   if type(j) ~= 'table' then return false end
   for field, value in pairs(j) do
-    if type(value) ~= (numbers[field] and 'number' or 'string') then return false end
+    if type(value) ~= (types[field] or type(value)) then return false end
   end
   return not j.src or j.path ~= nil
 end

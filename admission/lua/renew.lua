@@ -4,21 +4,24 @@
 -- KEYS 1 <prefix>g
 -- ARGV 1 prefix · 2 permit TTL ms · 3 recount every ms · then per permit: key, attempt, source, path, group, sent (1: the call may be on
 --      its way), units, admitted ms, epoch, budgets
--- reply: per permit 0 renewed, 1 was gone and is registered again, 2 lost
+-- reply: per permit 0 renewed, 1 was gone in part and is registered again, 2 lost
 local ttl = tonumber(ARGV[2])
 local g = M.state('g')
 local reply = {}
 
-local function again(i, j)
+-- again registers a call that is on its way: its permit or its record is gone, or
+-- both. Of a budget that is there, only one that lost both was seeded without it;
+-- one that is not there will be seeded with it.
+local function again(i, j, held)
   local key = ARGV[i]
-  if not j.a then -- the record is gone too: a budget that is there was seeded without it, one that is not will be seeded with it
+  if not j.a then
     j.kept, j.units, j.at, j.epoch, j.bk = nil, tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), tonumber(ARGV[i + 8]), ARGV[i + 9]
-    M.move(j.bk, j.units, 0)
+    if not held then M.move(j.bk, j.units, 0) end
     j.pb = max(1, rnum(j, 'pb'))
   end
   j.a, j.src, j.path, j.grp = ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  if not held then M.count(M.lane(j.src, j.path, j.grp), 1) end
   M.extend(key, now + ttl)
-  M.count(M.lane(j.src, j.path, j.grp), 1)
   M.save(key)
 end
 
@@ -31,8 +34,8 @@ for i = 4, #ARGV, 10 do
   if held and j.a == attempt then
     M.extend(key, now + ttl)
     reply[#reply + 1] = 0
-  elseif ARGV[i + 5] == '1' and not held and not M.settled(j, attempt) and (not j.a or j.a == attempt) then
-    again(i, j)
+  elseif ARGV[i + 5] == '1' and not M.settled(j, attempt) and (not j.a or not held and j.a == attempt) then
+    again(i, j, held)
     reply[#reply + 1] = 1
   else
     reply[#reply + 1] = 2

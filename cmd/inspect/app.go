@@ -40,9 +40,10 @@ type budgetConfig struct {
 
 // app is what every command shares.
 type app struct {
-	getenv func(string) string
-	std    stdio
-	bound  map[string]*pflag.Flag
+	environ []string // as os.Environ gives it
+	getenv  func(string) string
+	std     stdio
+	bound   map[string]*pflag.Flag
 
 	file string
 	who  string
@@ -71,6 +72,9 @@ func (a *app) load() error {
 	d := admission.DefaultConfig()
 	a.cfg = config{Data: settings.DefaultData, TimeZone: d.TimeZone, MonthAnchor: d.MonthAnchor, Budgets: budgetConfig{MaxAttempts: 5, MaxPossiblyBilled: 3}}
 	warnings, err := settings.Load(&a.cfg, settings.Source{File: a.file, Getenv: a.getenv, Flags: a.bound, Shared: true})
+	if err == nil {
+		err = settings.UnknownVariables(&a.cfg, a.environ, true)
+	}
 	if err != nil {
 		return &failure{exitUsage, err}
 	}

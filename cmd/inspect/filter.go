@@ -79,7 +79,7 @@ func word[T ~string](flag, value string, known []T) (T, error) {
 	for i, k := range known {
 		names[i] = string(k)
 	}
-	return "", usage("--%s %s: want one of %s%s", flag, printable(value), strings.Join(names, ", "), didYouMean(value, names))
+	return "", usage("--%s %s: want one of %s%s", flag, shownName(value), strings.Join(names, ", "), didYouMean(value, names))
 }
 
 // moment reads a time ago (90m, 24h, 7d) or a date or time in zone; "" is no

@@ -24,13 +24,17 @@ func shortKey(key string) string {
 	return path + "_" + hash[:shortKeyLetters]
 }
 
+// leastLetters of a key's hash make a beginning of it: less may be a slip of the
+// pen, and some commands spend.
+const leastLetters = 4
+
 // keyBeginning is what was typed without the "…" of a shortened key; false if no
 // key begins like it.
 func keyBeginning(name string) (string, bool) {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	path, hash, ok := strings.Cut(name, "_")
 	_, err := tasks.ParsePath(path)
-	return name, ok && err == nil && !strings.ContainsAny(hash, "/.")
+	return name, ok && err == nil && len(hash) >= leastLetters && !strings.ContainsAny(hash, "/.")
 }
 
 // fullKey is the key that a person means: itself, or the only one that begins so.
@@ -51,7 +55,7 @@ func (s *session) fullKey(ctx context.Context, name string) (string, error) {
 	case len(keys) == 1:
 		return keys[0], nil
 	case len(keys) > 1:
-		return name, usage("%s is the beginning of several keys: %s", printable(name), strings.Join(keys, ", "))
+		return name, usage("%s is the beginning of several keys: %s", shownName(name), strings.Join(keys, ", "))
 	}
 	return name, nil
 }

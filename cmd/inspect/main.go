@@ -14,7 +14,7 @@ func main() {
 	// The first signal ends politely; after it the default handling is back, so
 	// that a second one ends at once.
 	context.AfterFunc(ctx, stop)
-	code := run(ctx, os.Args[1:], os.Getenv, stdio{os.Stdin, os.Stdout, os.Stderr})
+	code := run(ctx, os.Args[1:], os.Environ(), stdio{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
 }

@@ -150,7 +150,7 @@ func expandTargets(args []string, only bool, all []string) ([]string, error) {
 	}
 	for _, arg := range args {
 		if strings.Contains(arg, "/") {
-			return nil, usage("%s is a source and path: halt it with `inspect halt %s`", printable(arg), printable(arg))
+			return nil, usage("%s is a source and path: halt it with `inspect halt %s`", shownName(arg), shownName(arg))
 		}
 		path, group, err := tasks.SplitQueue(arg)
 		if err != nil {

@@ -166,7 +166,7 @@ func (s *session) named(ctx context.Context, names []string, r *replayReport) ([
 			return nil, err
 		}
 		if !st.Known {
-			return nil, refused("nothing is known of %s", printable(key))
+			return nil, refused("nothing is known of %s", shownName(key))
 		}
 		if why := unreplayable(st); why != "" {
 			r.Failed = append(r.Failed, replayedFailed{key, why})

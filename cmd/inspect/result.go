@@ -68,7 +68,7 @@ func (s *session) results(ctx context.Context, name string) error {
 		return err
 	}
 	if len(rows) == 0 {
-		return refused("nothing is known of %s: neither a batch, a key nor an external id of this store", printable(name))
+		return refused("nothing is known of %s: neither a batch, a key nor an external id of this store", shownName(name))
 	}
 	if s.json {
 		out := make([]resultRow, len(rows))

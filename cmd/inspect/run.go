@@ -67,9 +67,9 @@ func unusable(err error) error {
 }
 
 // run is main without the process: it returns the exit code.
-func run(ctx context.Context, args []string, getenv func(string) string, std stdio) int {
+func run(ctx context.Context, args, environ []string, std stdio) int {
 	redisconn.SetLogger(nil)
-	root := newRoot(&app{getenv: getenv, std: std})
+	root := newRoot(&app{environ: environ, getenv: settings.Getenv(environ), std: std})
 	root.SetArgs(args)
 	root.SetIn(std.in)
 	root.SetOut(std.out)

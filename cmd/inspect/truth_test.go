@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"os/user"
+	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -141,4 +143,32 @@ func TestNamesInListsAreShort(t *testing.T) {
 	require.Regexp(t, `^….*the-end.mp3$`, long)
 	require.Equal(t, "recognize_abcdefghij", shortKey("recognize_abcdefghijklmnop"))
 	require.Equal(t, "recognize_x", shortKey("recognize_x"))
+}
+
+func TestABeginningStandsForOneKeyOrNone(t *testing.T) {
+	t.Parallel()
+	cfg := store.DefaultConfig()
+	cfg.URL = "sqlite:" + filepath.Join(t.TempDir(), "r.db")
+	st, err := store.Open(t.Context(), cfg)
+	require.NoError(t, err)
+	defer st.Close()
+	var rows []store.Submission
+	for i, key := range []string{"recognize_abcde", "recognize_abcdf", "recognize_abxyz"} {
+		rows = append(rows, store.Submission{
+			ID: strconv.Itoa(i), Batch: "b", Key: key, Path: tasks.Recognize, Queue: "recognize", Payload: []byte("{}"), At: time.Now(),
+		})
+	}
+	_, err = st.Register(t.Context(), rows)
+	require.NoError(t, err)
+	s := &session{store: st}
+	for name, want := range map[string]string{
+		"recognize_abcde": "recognize_abcde", "recognize_abxy": "recognize_abxyz", "recognize_abxy…": "recognize_abxyz",
+		"recognize_abx": "recognize_abx", "recognize_": "recognize_", "one.mp3": "one.mp3", // not expanded
+	} {
+		got, err := s.fullKey(t.Context(), name)
+		require.NoError(t, err, name)
+		require.Equal(t, want, got)
+	}
+	_, err = s.fullKey(t.Context(), "recognize_abcd")
+	require.EqualError(t, err, "recognize_abcd is the beginning of several keys: recognize_abcde, recognize_abcdf")
 }

@@ -282,7 +282,7 @@ func (s *session) showUpload(ctx context.Context, key string) error {
 	}
 	d, err := ledger.Show(ctx, key)
 	if errors.Is(err, idempotency.ErrUnknownKey) {
-		return refused("the ledger knows no upload %s", printable(key))
+		return refused("the ledger knows no upload %s", shownName(key))
 	}
 	if err != nil {
 		return err

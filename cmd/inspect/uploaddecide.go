@@ -161,7 +161,7 @@ type decision struct {
 func (s *session) resolveOne(ctx context.Context, ledger *idempotency.Ledger, in *intake.Intake, d decision) (resolvedRow, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	row := resolvedRow{Key: d.key}
+	row := resolvedRow{Key: shownName(d.key)}
 	got, err := ledger.Resolve(ctx, d.key, d.as, d.act)
 	var early *idempotency.TooEarlyError
 	var not *idempotency.NotResolvableError
@@ -169,7 +169,10 @@ func (s *session) resolveOne(ctx context.Context, ledger *idempotency.Ledger, in
 	case errors.As(err, &early):
 		row.Error = "too early: the earlier send may still be on its way until " + s.until(early.Until)
 		return row, nil
-	case errors.As(err, &not), errors.Is(err, idempotency.ErrUnknownKey):
+	case errors.Is(err, idempotency.ErrUnknownKey):
+		row.Error = idempotency.ErrUnknownKey.Error()
+		return row, nil
+	case errors.As(err, &not):
 		row.Error = strings.TrimPrefix(err.Error(), "resolve an upload: ")
 		return row, nil
 	case err != nil:

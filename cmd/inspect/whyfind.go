@@ -21,6 +21,9 @@ import (
 // beginning, an external id, the name an input was enqueued under or the last
 // part of it, or a file's content.
 func (s *session) find(ctx context.Context, name string) ([]string, error) {
+	if strings.TrimSpace(name) == "" {
+		return nil, usage("which task? want a key, an external id or the name of an input")
+	}
 	st, err := s.store.Standing(ctx, name)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // Process is a child that was started. All methods are safe for concurrent use.
@@ -21,11 +22,16 @@ type Process struct {
 	err  error // how it ended; written before done is closed
 }
 
+// outputDelay is how long the output of an ended child is awaited: a process
+// that it started may hold it open.
+const outputDelay = 2 * time.Second
+
 // Start runs cmd in a process group of its own and watches it; what cmd says
 // of system attributes is replaced. The kernel sends the child death when this
 // process dies (Linux only).
 func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	cmd.SysProcAttr = attr(death)
+	cmd.WaitDelay = outputDelay
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error, 1)
 	go p.hold(started)

@@ -184,8 +184,8 @@ func (c *checker) scalar(f field, t reflect.Type, raw any, key string) any {
 		}
 	case !rv.CanInt() && !rv.CanUint():
 		c.fail(key, "want a whole number, got %s", kindOf(raw))
-	case rv.CanInt() && !fits(t, rv.Int()):
-		c.fail(key, "%d is out of range", rv.Int())
+	case rv.CanInt() && !fits(t, rv.Int()), rv.CanUint() && (rv.Uint() > math.MaxInt64 || !fits(t, int64(rv.Uint()))):
+		c.fail(key, "%v is out of range", raw)
 	}
 	return raw
 }

@@ -14,8 +14,9 @@ import (
 var others = []string{"DATA", "CONFIG", "AUDIO"}
 
 // kubernetes finds what it gives every container about a service that is named
-// reprise-redis, say.
-var kubernetes = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_.*)?)$`)
+// reprise, or reprise-redis: the variable and, because a setting may end alike,
+// the address in it.
+var kubernetes = regexp.MustCompile(`(^|_)(SERVICE_HOST=|SERVICE_PORT(_\w+)?=\d|PORT=\w+://|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?=)`)
 
 // Getenv reads environ, as os.Environ gives it.
 func Getenv(environ []string) func(string) string {
@@ -49,7 +50,7 @@ func UnknownVariables(into any, environ []string, shared bool, also ...string) e
 	for _, pair := range slices.Sorted(slices.Values(environ)) {
 		name, value, _ := strings.Cut(pair, "=")
 		word, ours := strings.CutPrefix(name, EnvPrefix)
-		if !ours || value == "" || kubernetes.MatchString(word) || slices.Contains(known, word) || slices.Contains(also, name) {
+		if !ours || value == "" || kubernetes.MatchString(word+"="+value) || slices.Contains(known, word) || slices.Contains(also, name) {
 			continue
 		}
 		if err := unknownVariable(root, name, nearest(word, known), shared); err != nil {

@@ -15,6 +15,7 @@ func TestVariablesThatNobodyReadsAreNamed(t *testing.T) {
 		"PATH=x", "REPRISE_SLOTS=1", "REPRISE_REDIS_URL_FILE=/f", "REPRISE_CONFIG=/c", "REPRISE_DATA=/d",
 		"REPRISE_SESAME=", "REPRISE_MY_TOKEN=sesame",
 		"REPRISE_REDIS_PORT=tcp://h:6379", "REPRISE_REDIS_SERVICE_HOST=h", "REPRISE_REDIS_PORT_6379_TCP_ADDR=h", // Kubernetes
+		"REPRISE_SERVICE_HOST=h", "REPRISE_SERVICE_PORT_HTTP=80", "REPRISE_PORT=tcp://h:80", "REPRISE_PORT_80_TCP=tcp://h:80", // of a service reprise
 	}
 	require.NoError(t, settings.UnknownVariables(new(config), known, false, "REPRISE_MY_TOKEN"))
 	for name, c := range map[string]struct {
@@ -24,6 +25,7 @@ func TestVariablesThatNobodyReadsAreNamed(t *testing.T) {
 		"a typing error":        {"REPRISE_SLOST=sesame", "REPRISE_SLOST: unknown variable, did you mean REPRISE_SLOTS?", "REPRISE_SLOST"},
 		"of a secret's file":    {"REPRISE_REDIS_URL_FIEL=sesame", "did you mean REPRISE_REDIS_URL_FILE?", "REPRISE_REDIS_URL_FIEL"},
 		"cut short":             {"REPRISE_REDIS=sesame", "did you mean REPRISE_REDIS_URL?", "REPRISE_REDIS"},
+		"of no service":         {"REPRISE_ADMIN_PORT=0.0.0.0:9999", "REPRISE_ADMIN_PORT: unknown variable", ""},
 		"of no key":             {"REPRISE_ELEPHANT=sesame", "REPRISE_ELEPHANT: unknown variable", ""},
 		"of a list of sections": {"REPRISE_SOURCES_ONE_TOKEN=sesame", "sources can stand in a settings file only", "REPRISE_SOURCES_ONE_TOKEN"},
 	} {

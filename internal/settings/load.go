@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -73,13 +74,12 @@ func readFile(v *viper.Viper, src Source) error {
 	if file == "" {
 		return nil
 	}
-	f, err := os.Open(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("open settings file: %w", err)
 	}
-	defer f.Close()
 	v.SetConfigType("yaml")
-	if err := v.ReadConfig(f); err != nil {
+	if err := errors.Join(v.ReadConfig(bytes.NewReader(text)), oneMeaning(text)); err != nil {
 		return fmt.Errorf("read settings file %s: %w", file, err)
 	}
 	return nil

@@ -118,6 +118,10 @@ func TestWrongSettingsNameTheirKeyAndShowNoValue(t *testing.T) {
 		"a share that is no part":                   {"parties: {a: {part: 70}}", "parties.a.part: want a share such as 70% or 0.7"},
 		"a share over all":                          {"parties: {a: {part: 170%}}", "parties.a.part: want a share"},
 		"a share in words":                          {"parties: {a: {part: sesame}}", "parties.a.part: want a share"},
+		"a key in two spellings":                    {"slots: 1\nSlots: 2", "line 2: Slots is there already, as slots in line 1"},
+		"two spellings in a map":                    {"weights: {a: 1, A: 2}", "A is there already, as a in line 1"},
+		"a second document":                         {"slots: 1\n---\nslots: 2", "a second document (---) in it would not be read"},
+		"more than any number":                      {"small: 18446744073709551615", "small: 18446744073709551615 is out of range"},
 		"percent in a key":                          {"'a%d': 1", "a%d: unknown key"},
 	} {
 		t.Run(name, func(t *testing.T) {

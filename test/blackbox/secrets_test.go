@@ -120,7 +120,9 @@ func TestSecretsAreNowhereAfterAnyAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := secretive(t, failures)
-			w := r.worker("--recognize-slots", "4")
+			// No breaker: it would shut the source between the failures.
+			w := r.workerWith(append(r.env(), "REPRISE_BREAKER_FAILURES=1000"), "--recognize-slots", "4")
+			w.Line("ready", 30*time.Second)
 			var inputs []string
 			for _, f := range failures {
 				inputs = append(inputs, signedURL(f.name+"signed"), r.named("good-"+f.name+".wav"), r.named(f.name+"file.wav"))

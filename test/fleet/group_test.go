@@ -73,7 +73,7 @@ func TestABackfillNeverTakesMoreThanItsShareAndLiveWorkWaitsLittle(t *testing.T)
 			inSpan++
 		}
 	}
-	require.GreaterOrEqual(t, float64(inSpan), 0.1*share*perSecond*span.Seconds(), "and it goes on beside live work; %d calls in all", all)
+	require.GreaterOrEqual(t, inSpan, all/5, "and it goes on beside live work; %d calls in all", all)
 }
 
 // most is the highest number of moments within any span.
