@@ -2,6 +2,7 @@ package child_test
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -91,4 +92,16 @@ func TestACommandThatIsNotThereIsAnError(t *testing.T) {
 	t.Parallel()
 	_, err := child.Start(exec.Command("/nonexistent/command"), syscall.SIGKILL)
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestAnOutputThatAGrandchildHoldsOpenIsNotAwaitedForLong(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	cmd := exec.Command("sh", "-c", "sleep 20 & echo $!; wait")
+	cmd.Stdout = &out
+	p, err := child.Start(cmd, syscall.SIGKILL)
+	require.NoError(t, err)
+	start := time.Now()
+	p.Kill()
+	require.Less(t, time.Since(start), 15*time.Second)
 }
