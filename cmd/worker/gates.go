@@ -81,7 +81,7 @@ type groupConfig struct {
 	Ceiling       float64 `mapstructure:"ceiling" share:"true"` // of each rate and permit limit
 	UnitsPerDay   int64   `mapstructure:"units_per_day"`
 	UnitsPerMonth int64   `mapstructure:"units_per_month"`
-	Source        string  `mapstructure:"source"`
+	Source        string  `mapstructure:"source" name:"true"`
 	Weight        int64   `mapstructure:"weight"`
 	SlotShare     float64 `mapstructure:"slot_share" share:"true"` // of a worker's slots
 }

@@ -41,7 +41,8 @@ func Load(into any, src Source) (warnings []string, err error) {
 		return nil, err
 	}
 	v := viper.NewWithOptions(viper.KeyDelimiter("\x00")) // keys of maps may have dots
-	if err := readFile(v, src); err != nil {
+	warnings, err = readFile(v, src)
+	if err != nil {
 		return nil, err
 	}
 	env, envErr := environment(root, src.Getenv)
@@ -55,7 +56,7 @@ func Load(into any, src Source) (warnings []string, err error) {
 		}
 	}
 	values := given(v, root.typ)
-	c := checker{shared: src.Shared}
+	c := checker{shared: src.Shared, warnings: warnings}
 	c.structure(root.typ, values, "")
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
@@ -66,23 +67,24 @@ func Load(into any, src Source) (warnings []string, err error) {
 	return c.warnings, nil
 }
 
-func readFile(v *viper.Viper, src Source) error {
+func readFile(v *viper.Viper, src Source) (warnings []string, err error) {
 	file := src.File
 	if file == "" && src.Getenv != nil {
 		file = src.Getenv(EnvPrefix + "CONFIG")
 	}
 	if file == "" {
-		return nil
+		return nil, nil
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("open settings file: %w", err)
+		return nil, fmt.Errorf("open settings file: %w", err)
 	}
 	v.SetConfigType("yaml")
-	if err := errors.Join(v.ReadConfig(bytes.NewReader(text)), oneMeaning(text)); err != nil {
-		return fmt.Errorf("read settings file %s: %w", file, err)
+	warnings, err = spelling(text)
+	if err := errors.Join(v.ReadConfig(bytes.NewReader(text)), err); err != nil {
+		return nil, fmt.Errorf("read settings file %s: %w", file, err)
 	}
-	return nil
+	return warnings, nil
 }
 
 // given is everything that was set. viper's AllSettings would leave out keys

@@ -71,7 +71,7 @@ func TestFileEnvironmentAndFlagsInThatOrder(t *testing.T) {
 	require.NoError(t, flags.Parse([]string{"--wait=3s", "--return=spotify,deezer"}))
 	cfg := defaults()
 	warnings, err := settings.Load(&cfg, settings.Source{
-		File:   file(t, "region: eu\nredis: {url: redis://file}\nslots: 2\nwait: 1s\nshare: 1\nopen: true\nsources:\n- name: ' Main '\n  token: t\nweights: {a.b: 2}\n"),
+		File:   file(t, "region: eu\nredis: {url: redis://file}\nslots: 2\nwait: 1s\nshare: 1\nopen: true\nsources:\n- name: ' Main '\n  token: t\nWeights: {A.b: 2}\n"),
 		Getenv: env(map[string]string{"REPRISE_REDIS_URL": "redis://env", "REPRISE_SLOTS": "", "REPRISE_WAIT": "2s", "REPRISE_SMALL": "200", "REPRISE_SHARE": "0.5", "REPRISE_OPEN": "false"}),
 		Flags:  map[string]*pflag.Flag{"slots": flags.Lookup("slots"), "wait": flags.Lookup("wait"), "return": flags.Lookup("return")},
 	})
@@ -81,7 +81,10 @@ func TestFileEnvironmentAndFlagsInThatOrder(t *testing.T) {
 		Redis:  settings.Redis{URL: "redis://env"}, Slots: 2, Small: 200, Share: 0.5, Wait: 3 * time.Second,
 		Return: []string{"spotify", "deezer"}, Sources: []account{{Name: "main", Token: "t"}}, Weights: map[string]int{"live": 3, "a.b": 2},
 	}, cfg)
-	require.Equal(t, []string{`sources[0].name: " Main " is used as "main"`}, warnings)
+	require.Equal(t, []string{
+		`line 10 of the settings file: "Weights" is used as "weights"`, `line 10 of the settings file: "A.b" is used as "a.b"`,
+		`sources[0].name: " Main " is used as "main"`,
+	}, warnings)
 }
 
 func TestWrongSettingsNameTheirKeyAndShowNoValue(t *testing.T) {

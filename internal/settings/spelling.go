@@ -10,34 +10,40 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// oneMeaning refuses what viper would pass over without a word: a key that is
+// spelling refuses what viper would pass over without a word: a key that is
 // there twice (viper ignores case, and which value wins depends on chance) and
-// a second document, of which it reads nothing.
-func oneMeaning(file []byte) error {
+// a second document, of which it reads nothing. Its warnings name the keys that
+// are read in lower case.
+func spelling(file []byte) (warnings []string, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(file))
 	var first, second yaml.Node
 	if err := decoder.Decode(&first); err != nil {
-		return nil //nolint:nilerr // empty, or no YAML at all: viper says so
+		return nil, nil //nolint:nilerr // empty, or no YAML at all: viper says so
 	}
 	if !errors.Is(decoder.Decode(&second), io.EOF) {
-		return errors.New("a second document (---) in it would not be read")
+		return nil, errors.New("a second document (---) in it would not be read")
 	}
-	return oneSpelling(&first)
+	return spellingOf(&first)
 }
 
-func oneSpelling(n *yaml.Node) error {
+func spellingOf(n *yaml.Node) (warnings []string, err error) {
 	seen := map[string]*yaml.Node{}
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
 			name := strings.ToLower(child.Value)
 			if before := seen[name]; before != nil {
-				return fmt.Errorf("line %d: %s is there already, as %s in line %d", child.Line, child.Value, before.Value, before.Line)
+				return nil, fmt.Errorf("line %d: %s is there already, as %s in line %d", child.Line, child.Value, before.Value, before.Line)
 			}
 			seen[name] = child
+			if name != child.Value {
+				warnings = append(warnings, fmt.Sprintf("line %d of the settings file: %q is used as %q", child.Line, child.Value, name))
+			}
 		}
-		if err := oneSpelling(child); err != nil {
-			return err
+		more, err := spellingOf(child)
+		if err != nil {
+			return nil, err
 		}
+		warnings = append(warnings, more...)
 	}
-	return nil
+	return warnings, nil
 }
