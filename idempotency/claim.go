@@ -15,8 +15,12 @@ type Claim struct {
 	// Replace takes the slot from other content: that content will not be sent
 	// any more, and what AudD holds in the slot will be overwritten.
 	Replace bool
-	By      string // who, for the audit trail of a replacement
-	At      time.Time
+	// Allotted marks an AudioID that NextID gave: when another slot of the
+	// source holds the same content already, nothing is claimed and SameContent
+	// says where it is. Of claims that race only the first gets a slot.
+	Allotted bool
+	By       string // who, for the audit trail of a replacement
+	At       time.Time
 }
 
 // Claimed is what became of a claim.
@@ -32,7 +36,8 @@ type Claimed struct {
 	// replaced, and may now be sent once more.
 	Reopened bool
 	// SameContent lists other slots of the source with the same content: a
-	// warning, since each costs an upload. At most 20.
+	// warning, since each costs an upload. At most 20. An allotted slot is not
+	// claimed beside them.
 	SameContent []Slot
 }
 
@@ -69,6 +74,11 @@ func (l *Ledger) claim(ctx context.Context, tx *txn, c Claim) (Claimed, error) {
 	}
 	if got.Refused != nil {
 		return got, nil //nolint:nilerr // one claim's refusal is a result, not the end of the others
+	}
+	if c.Allotted && !known {
+		if got.SameContent, err = sameContent(ctx, tx, c); err != nil || len(got.SameContent) > 0 {
+			return got, err
+		}
 	}
 	slot, taken, err := slotOf(ctx, tx, c.Source, c.AudioID)
 	if err != nil {

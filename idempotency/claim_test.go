@@ -3,8 +3,10 @@ package idempotency_test
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -129,6 +131,33 @@ func TestClaimsInBulkAreRefusedOneByOneWithAWarningOfSameContent(t *testing.T) {
 	for _, i := range []int{2, 4, 5} {
 		require.ErrorIs(t, got[i].Refused, idempotency.ErrInvalid)
 	}
+}
+
+func TestOfAllottedSlotsForTheSameContentOnlyTheFirstIsClaimed(t *testing.T) {
+	t.Parallel()
+	l := fresh(t)
+	const runs = 8
+	got := make([]idempotency.Claimed, runs)
+	var wg sync.WaitGroup
+	for i := range got {
+		c := claimOf(int64(i + 1))
+		c.SHA256, c.Allotted = "the same", true
+		c.At = start.Add(-time.Duration(i) * time.Second) // clocks are no order
+		wg.Go(func() { got[i] = claim(t, l, c) })
+	}
+	wg.Wait()
+	first := slices.IndexFunc(got, func(c idempotency.Claimed) bool { return len(c.SameContent) == 0 })
+	require.GreaterOrEqual(t, first, 0)
+	for i, c := range got {
+		require.NoError(t, c.Refused)
+		if i != first {
+			require.Len(t, c.SameContent, 1)
+			require.EqualValues(t, first+1, c.SameContent[0].AudioID)
+		}
+	}
+	again := claimOf(int64(first + 1))
+	again.SHA256, again.Allotted = "the same", true
+	require.Empty(t, claim(t, l, again).SameContent, "its own")
 }
 
 func TestAllottedIDsAreNeverUsedAndNeverAllottedTwice(t *testing.T) {

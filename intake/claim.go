@@ -60,7 +60,7 @@ func (in *Intake) claimOf(req Request, it *Item) idempotency.Claim {
 	at := it.slot()
 	return idempotency.Claim{
 		Source: at.source, AudioID: at.id, Key: it.Payload.Key, SHA256: it.Payload.Input.SHA256,
-		Replace: req.Replace, By: req.By, At: in.opts.Now(),
+		Replace: req.Replace, Allotted: it.upload.allot, By: req.By, At: in.opts.Now(),
 	}
 }
 
@@ -105,9 +105,10 @@ func (in *Intake) claimed(ctx context.Context, plan *Plan, it *Item, got idempot
 	return nil
 }
 
-// overtaken gives up an audio_id just allotted: another run has claimed a slot
-// for the same content meanwhile, and its id is used. Of several slots a
-// registered one is preferred, then the one claimed first.
+// overtaken gives up an audio_id just allotted, which the ledger did not claim:
+// another run has claimed a slot for the same content meanwhile, and its id is
+// used. Of several slots that people gave, a registered one is preferred, then
+// the one claimed first.
 func (in *Intake) overtaken(ctx context.Context, plan *Plan, it *Item, others []idempotency.Slot) error {
 	registered := map[string]bool{}
 	for _, s := range others {
@@ -134,7 +135,6 @@ func (in *Intake) overtaken(ctx context.Context, plan *Plan, it *Item, others []
 	if err != nil {
 		return err
 	}
-	got[0].SameContent = nil // its own slot that is not used
 	return in.claimed(ctx, plan, it, got[0])
 }
 

@@ -89,8 +89,8 @@ func (in *Intake) rank(ctx context.Context, e idempotency.Entry) (int, error) {
 		return 1, nil
 	case idempotency.Free, idempotency.Released: // told apart below
 	}
-	// A run that was overtaken between its allotment and its claim leaves a
-	// slot whose task nobody registered.
+	// A run that ended between its claim and its registration leaves a slot
+	// whose task nobody knows.
 	st, err := in.opts.Store.Standing(ctx, e.Key)
 	if st.Known {
 		return 3, err

@@ -69,7 +69,7 @@ func TestTwoRunsAtTheSameTimeQueueAnUploadOnce(t *testing.T) {
 	t.Parallel()
 	b := setupUploads(t)
 	a, c := b.file("a.wav", 1), b.file("c.wav", 2)
-	plans := make([]*Plan, 2)
+	plans := make([]*Plan, 5)
 	for i := range plans { // all planned before any is carried out
 		plans[i] = b.plan(allotting(), a, c)
 	}
@@ -84,8 +84,11 @@ func TestTwoRunsAtTheSameTimeQueueAnUploadOnce(t *testing.T) {
 		require.Equal(t, want, b.ids(p))
 		require.Subset(t, []Verdict{Queued, Waiting}, verdicts(p))
 	}
+	var slots []int64
+	require.NoError(t, b.entries(t.Context(), idempotency.Filter{}, func(e idempotency.Entry) { slots = append(slots, e.AudioID) }))
+	require.ElementsMatch(t, want, slots, "a run that was overtaken leaves no slot")
 	later := b.enqueue(allotting(), a, c)
-	require.Equal(t, []Verdict{Waiting, Waiting}, verdicts(later), "slots that nobody uses are passed over")
+	require.Equal(t, []Verdict{Waiting, Waiting}, verdicts(later))
 	require.Equal(t, want, b.ids(later))
 	require.Equal(t, 2, b.queued().Pending)
 }
