@@ -24,8 +24,9 @@ type change struct {
 	at   time.Time
 }
 
-// shutLogMin is the least throttle worth a line: shorter ones, without a
-// Retry-After, come and go by the dozen while the limits are being learned.
+// shutLogMin is the longest throttle that is not worth a line: those without a
+// Retry-After last as long at most, and come and go by the dozen while the
+// limits are being learned.
 const shutLogMin = 2 * time.Second
 
 func newShutLog(log *slog.Logger) *shutLog {
@@ -38,7 +39,7 @@ func (s *shutLog) refused(path tasks.Path, r *admission.Refusal, asked time.Time
 	default:
 		return
 	}
-	if r.Gate == admission.GateThrottle && r.RetryAfter < shutLogMin {
+	if r.Gate == admission.GateThrottle && r.RetryAfter <= shutLogMin {
 		return
 	}
 	name := r.Source + "/" + string(path)

@@ -37,3 +37,17 @@ func TestOneLineForEachChangeOfASourceWhateverTheOrderOfAnswers(t *testing.T) {
 	s.refused(tasks.Recognize, refusal, time.Now())
 	require.Equal(t, 3, lines(), out.String())
 }
+
+// A throttle without a Retry-After is shut for three quarters of a call's
+// latency, 2 s at most: with calls of 3 s each made a line.
+func TestAThrottleOfAMomentIsNoNews(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	s := newShutLog(slog.New(slog.NewTextHandler(&out, nil)))
+	refusal := &admission.Refusal{Gate: admission.GateThrottle, Source: "main", RetryAfter: 2 * time.Second}
+	s.refused(tasks.Recognize, refusal, time.Now())
+	require.Empty(t, out.String())
+	refusal.RetryAfter += time.Millisecond
+	s.refused(tasks.Recognize, refusal, time.Now())
+	require.Contains(t, out.String(), "source takes no calls")
+}
