@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,15 +50,17 @@ const mainState = "s:main:recognize"
 func TestTwentyThousandTasksStayPendingInOrderWhileEverySourceIsShut(t *testing.T) {
 	t.Parallel()
 	const backlog, workers = 20_000, 4
+	const rest, tick = 10 * time.Minute, time.Millisecond // Redis counts in ticks
 	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{retryAfter("*", "600")}})
 	r.send("", "backlog", backlog)
 	before := r.pending(recognize)
 	require.Len(t, before, backlog)
 	r.fleet(workers, func(o *worker.Options) { o.Slots.Recognize = 16 })
 	r.closed(recognize, "auto:throttle", 30*time.Second)
-	require.True(t, eventually(10*time.Second, func() bool { return r.counts(recognize).Active == 0 }))
-	reason := r.reasons(recognize).Reasons[0]
-	require.InDelta(t, 600, time.Until(reason.Until).Seconds(), 30)
+	r.quiet(recognize)
+	reason, asked, shut := r.reasons(recognize).Reasons[0], r.throttled()[0].At.Add(rest), r.source(mainSource).ThrottledUntil
+	require.WithinRange(t, shut, asked.Add(-tick), time.Now().Add(rest), "as long as asked")
+	require.WithinRange(t, reason.Until, shut.Add(-tick), time.Now().Add(rest), "and the queue with it")
 	require.Contains(t, reason.Evidence, mainSource)
 
 	counts := r.counts(recognize)
@@ -69,7 +73,7 @@ func TestTwentyThousandTasksStayPendingInOrderWhileEverySourceIsShut(t *testing.
 	require.LessOrEqual(t, taken, workers*16+int(r.sim.Sums().Units), "tasks that left the front of the queue")
 
 	// A person's pause on top stays when the automatic one goes.
-	pauses := r.gates(nil).Pauses()
+	pauses := r.gates.Pauses()
 	_, _, err := pauses.Add(t.Context(), recognize, admission.PauseReason{Name: admission.ReasonManual, By: "test"})
 	require.NoError(t, err)
 	r.set(mainState, "thr", 0)
@@ -79,21 +83,26 @@ func TestTwentyThousandTasksStayPendingInOrderWhileEverySourceIsShut(t *testing.
 	require.True(t, r.reasons(recognize).Has(admission.ReasonManual))
 
 	// Shut once more, with nobody's pause in the way: opening starts within 2 s.
-	r.set(mainState, "thr", time.Now().Add(10*time.Minute).UnixMilli())
+	r.set(mainState, "thr", time.Now().Add(rest).UnixMilli())
 	_, _, err = pauses.Remove(t.Context(), recognize, admission.ReasonManual)
 	require.NoError(t, err)
 	r.closed(recognize, "auto:throttle", 10*time.Second)
-	require.True(t, eventually(10*time.Second, func() bool { return r.counts(recognize).Active == 0 }))
+	r.quiet(recognize)
 	left := r.pending(recognize)
 	calls := len(r.requests())
-	opened := time.Now()
 	r.set(mainState, "thr", 0)
-	require.True(t, eventually(10*time.Second, func() bool { return len(r.requests()) > calls }))
-	require.LessOrEqual(t, r.since(opened)[0].At.Sub(opened), 2*time.Second, "opening starts within 2 s")
+	took, started := turns(20*time.Second, func() bool { return len(r.requests()) > calls })
+	require.True(t, started)
+	require.LessOrEqual(t, took, 2*time.Second, "opening starts within 2 s")
 	require.GreaterOrEqual(t, len(left), backlog-int(r.sim.Sums().Units)-workers*16-1)
 	for _, w := range r.workers {
 		w.stop()
 	}
+}
+
+// throttled are the requests that were answered with 429.
+func (r *rig) throttled() []auddsim.Request {
+	return slices.DeleteFunc(r.requests(), func(q auddsim.Request) bool { return q.Status != http.StatusTooManyRequests })
 }
 
 // inOrder makes sure that the pending list is what it was, less what was taken

@@ -30,3 +30,19 @@ const busy = 4
 func eventually(within time.Duration, ok func() bool) bool {
 	return proctest.Poll(25*time.Millisecond, busy*within, ok)
 }
+
+// turn is what turns asks to sleep between two looks.
+const turn = 5 * time.Millisecond
+
+// turns polls like eventually and measures how long that took in turns of its
+// own: on a quiet machine a clock, on a starved one, where nobody gets ahead,
+// slow to move. What the product promises within a time is held to it.
+func turns(within time.Duration, ok func() bool) (took time.Duration, done bool) {
+	for deadline := time.Now().Add(busy * within); !ok(); took += turn {
+		if time.Now().After(deadline) {
+			return took, false
+		}
+		proctest.Pass(turn)
+	}
+	return took, true
+}

@@ -53,6 +53,7 @@ func work(raw string) (err error) {
 	defer records.Close()
 	o := options(s.Redis, s.BaseURL)
 	o.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	o.Admission.PermitTTL = permitLife
 	o.Admission.Breaker.Cooldown, o.Admission.Breaker.CooldownMax = s.Cooldown, s.Cooldown
 	w, err := worker.New(ctx, o, records)
 	if err != nil {

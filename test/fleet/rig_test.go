@@ -32,6 +32,7 @@ type rig struct {
 	sim     *auddsim.Server
 	dir     string
 	store   *store.Store
+	gates   *admission.Gates // as another process (inspect) sees them
 	inspect *asynq.Inspector
 	workers []*fellow
 }
@@ -66,6 +67,9 @@ func newRig(t *testing.T, cfg auddsim.Config) *rig {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	r.store, r.inspect = s, asynq.NewInspectorFromRedisClient(r.rdb)
+	r.gates, err = admission.New(r.rdb, admission.DefaultConfig())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.gates.Close()) })
 	t.Cleanup(r.tell)
 	return r
 }
@@ -87,7 +91,8 @@ func (r *rig) tell() {
 	}
 }
 
-// options are those of every worker here: attempts are not what is tested.
+// options are those of every worker here: attempts are not what is tested, and
+// a permit outlives what a starved machine does to its worker.
 func options(redisURL, baseURL string) worker.Options {
 	o := worker.DefaultOptions()
 	o.RedisURL, o.Admin.Addr = redisURL, ""
@@ -95,6 +100,7 @@ func options(redisURL, baseURL string) worker.Options {
 	o.Sources = []worker.Source{account(mainSource, mainToken, baseURL)}
 	o.Policy.MaxAttempts, o.Policy.MaxPossiblyBilled = 1000, 1000
 	o.Policy.BackoffBase, o.Policy.BackoffMax = 100*time.Millisecond, time.Second
+	o.Admission.PermitTTL, o.Admission.Timeout = 30*time.Second, 10*time.Second
 	return o
 }
 
@@ -230,88 +236,6 @@ func (r *rig) allDone(payloads []tasks.Payload, within time.Duration) {
 		return true
 	})
 	require.True(r.t, ok, "after %s the verdicts are %v, asynq has %+v", within, r.finished(payloads), r.counts(recognize))
-}
-
-func (r *rig) counts(queue string) redistest.Counts {
-	r.t.Helper()
-	c, err := redistest.CountTasks(r.t.Context(), r.rdb, queue)
-	require.NoError(r.t, err)
-	return c
-}
-
-// gates is admission as another process (inspect) sees it.
-func (r *rig) gates(change func(*admission.Config)) *admission.Gates {
-	r.t.Helper()
-	cfg := admission.DefaultConfig()
-	if change != nil {
-		change(&cfg)
-	}
-	g, err := admission.New(r.rdb, cfg)
-	require.NoError(r.t, err)
-	r.t.Cleanup(func() { require.NoError(r.t, g.Close()) })
-	return g
-}
-
-// source is the state of a source's recognize gates.
-func (r *rig) source(name string) admission.SourceState {
-	r.t.Helper()
-	state, err := r.gates(nil).SourcesSnapshot(r.t.Context())
-	require.NoError(r.t, err)
-	for _, s := range state.Sources {
-		if s.Source == name && s.Path == tasks.Recognize {
-			return s
-		}
-	}
-	require.Fail(r.t, "admission does not know the source "+name)
-	return admission.SourceState{}
-}
-
-// reasons are why a queue is paused.
-func (r *rig) reasons(queue string) admission.PauseState {
-	r.t.Helper()
-	s, err := r.gates(nil).Pauses().State(r.t.Context(), queue)
-	require.NoError(r.t, err)
-	return s
-}
-
-// paused reports asynq's own flag.
-func (r *rig) paused(queue string) bool {
-	r.t.Helper()
-	n, err := r.rdb.Exists(r.t.Context(), "asynq:{"+queue+"}:paused").Result()
-	require.NoError(r.t, err)
-	return n == 1
-}
-
-// closed waits until a queue is paused for a reason.
-func (r *rig) closed(queue, reason string, within time.Duration) {
-	r.t.Helper()
-	ok := eventually(within, func() bool { return r.paused(queue) && r.reasons(queue).Has(reason) })
-	require.True(r.t, ok, "queue %s is not paused with %s: %+v", queue, reason, r.reasons(queue))
-}
-
-// requests are the simulator's, running ones too, in order of arrival.
-func (r *rig) requests() []auddsim.Request {
-	return r.sim.Requests(auddsim.Filter{Path: auddsim.PathRecognize})
-}
-
-// since are the requests that arrived after a moment.
-func (r *rig) since(at time.Time) []auddsim.Request {
-	var out []auddsim.Request
-	for _, q := range r.requests() {
-		if q.At.After(at) {
-			out = append(out, q)
-		}
-	}
-	return out
-}
-
-// held waits until so many requests are held at the simulator.
-func (r *rig) held(n int) {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
-	defer cancel()
-	_, err := r.sim.WaitHeld(ctx, n)
-	require.NoError(r.t, err)
 }
 
 // once makes sure that every task was called for once, by the simulator's log
