@@ -110,6 +110,35 @@ func TestCallsUnderWayWhenRedisLostEverythingAreCharged(t *testing.T) {
 	}
 }
 
+// Until the calls under way were renewed, whoever finds Redis empty would give
+// away again what they have reserved: nothing is admitted on a unit budget.
+func TestBudgetsWaitForTheCallsUnderWayAfterRedisLostEverything(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 500}))
+	other := benchOn(t, b.rdb, oneSource(Limits{UnitsPerDay: 500}))
+	r := request(keyOf(0))
+	r.Units = 300
+	_, err := b.Acquire(t.Context(), r)
+	b.seedAll(err, 0)
+	p := b.acquire(r)
+	require.NoError(t, p.Valid()) // on its way
+	other.settle(other.acquire(request(keyOf(3))), done)
+	require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
+
+	second := request(keyOf(1))
+	second.Units = 201
+	ref := other.refused(second)
+	require.Equal(t, GateUnits, ref.Gate)
+	require.False(t, ref.NoSource)
+	require.LessOrEqual(t, ref.RetryAfter, b.cfg.RenewEvery+b.cfg.Timeout)
+	require.NoError(t, b.Renew(t.Context()))
+	require.NoError(t, b.rdb.HSet(t.Context(), b.key("g"), "blind", 1).Err()) // it is over
+	_, err = other.Acquire(t.Context(), second)
+	other.seedAll(err, 0)
+	require.Equal(t, GateUnitsDay, other.refused(second).Gate)
+	b.settle(p, done)
+}
+
 func TestSettleAfterMidnightCorrectsTheDayItCharged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 100}))

@@ -60,6 +60,9 @@
 //
 // Limits live in Redis with a revision; Config only seeds them, SetLimits
 // changes them for all workers at once. Redis without limits admits nothing.
+// After Redis lost everything nothing is admitted on a unit budget for a few
+// seconds, until the calls under way have been registered again by their
+// renewal: no call row has them yet, and what they reserve would be given away.
 //
 // # Round trips
 //

@@ -70,7 +70,7 @@ func (g *Gates) exchange(ops []*op) {
 	}
 	if err == nil {
 		f := reader{list: reply[:1]}
-		g.revision.Store(f.int())
+		g.sees(f.int())
 	}
 }
 

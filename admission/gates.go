@@ -19,6 +19,7 @@ type Gates struct {
 	combiner *combiner
 	waiters  *waitlist
 	revision atomic.Int64
+	met      atomic.Bool // Redis had limits once: one without them has lost everything
 
 	mu      sync.Mutex
 	permits map[string]*Permit // by attempt id: held, to be renewed

@@ -59,7 +59,8 @@ func EndedField(key string, generation int64) string { return fmt.Sprintf("%s@%d
 //	fails auth nf                in a row: failures, authentication failures, 404s
 //
 // g, everything together: rev, the limits, inflight, tat, utat as above, rr
-// (turn of round_robin), recount (when p was last counted).
+// (turn of round_robin), recount (when p was last counted), blind (unit budgets
+// that are missing stay so until then, because Redis lost everything).
 //
 // tune: aimd aimd_start aimd_floor aimd_max, brk_fails brk_window brk_cool
 // brk_cool_max brk_auth brk_404, halt_hour halt_blocked (Config.AIMD and

@@ -179,7 +179,7 @@ func (g *Gates) writeLimits(ctx context.Context, mode, who string, limits []Limi
 			names = append(names, "grp:"+group)
 		}
 	}
-	args := []any{g.cfg.Prefix, mode, who, strings.Join(names, ",")}
+	args := []any{g.cfg.Prefix, mode, who, strings.Join(names, ","), g.blindFor()}
 	for _, l := range limits {
 		args = append(args, l.Scope+"/"+l.Name, l.Value)
 	}
@@ -192,8 +192,27 @@ func (g *Gates) writeLimits(ctx context.Context, mode, who string, limits []Limi
 	if f.bad {
 		return Revision{}, fmt.Errorf("write limits: %w: %w", ErrUnavailable, errReply)
 	}
-	g.revision.Store(rev.Number)
+	g.sees(rev.Number)
 	return rev, nil
+}
+
+// sees notes the revision of the limits in Redis; 0 = it has none.
+func (g *Gates) sees(revision int64) {
+	g.revision.Store(revision)
+	if revision > 0 {
+		g.met.Store(true)
+	}
+}
+
+// blindFor is how long unit budgets stay missing after Redis lost everything,
+// in ms: until every process has renewed the permits of its calls under way,
+// of which no call row and no budget knows. A Redis this process meets for the
+// first time lost nothing.
+func (g *Gates) blindFor() int64 {
+	if !g.met.Load() {
+		return 0
+	}
+	return (g.cfg.RenewEvery + g.cfg.Timeout).Milliseconds()
 }
 
 // LimitsInForce reads what holds now, sorted by scope and name.

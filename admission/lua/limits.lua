@@ -3,12 +3,13 @@
 --
 -- KEYS 1 <prefix>g
 -- ARGV 1 prefix · 2 seed (only what is missing) or set · 3 who · 4 state names of the configuration (a,b): s:<source>:<path>, grp:<group>
+--      5 ms for which unit budgets stay missing if Redis has no limits at all
 --      then per limit: name (<scope>/<limit>), value
 -- reply: {revision, number of changes}
 local g = M.state('g')
 local key = P .. 'limits'
 local changed = 0
-for i = 5, #ARGV, 2 do
+for i = 6, #ARGV, 2 do
   local old = redis.call('HGET', key, ARGV[i])
   if old ~= ARGV[i + 1] and (ARGV[2] == 'set' or not old) then
     redis.call('HSET', key, ARGV[i], ARGV[i + 1])
@@ -20,6 +21,7 @@ for i = 5, #ARGV, 2 do
   end
 end
 local rev = tonumber(redis.call('HGET', key, 'rev') or '0')
+if rev == 0 and tonumber(ARGV[5]) > 0 then put(g, 'blind', now + tonumber(ARGV[5])) end
 if changed > 0 or rev == 0 then
   rev = rev + 1
   redis.call('HSET', key, 'rev', int(rev), 'by', ARGV[3], 'at', int(now))
