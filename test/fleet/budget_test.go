@@ -107,11 +107,14 @@ func TestBudgetsLostInTheMiddleOfABatchAreSeededFromTheCallRows(t *testing.T) {
 
 func TestRedisLostWholeInTheMiddleOfABatchOverspendsNothing(t *testing.T) {
 	t.Parallel()
-	const limit, kept = 80, 5
-	r := newRig(t, auddsim.Config{Limits: auddsim.Limits{Latency: 30 * time.Millisecond}})
+	const limit, kept = 40, 5
+	r := newRig(t, auddsim.Config{Limits: auddsim.Limits{Latency: 10 * time.Millisecond}})
 	r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*kept*"})
 	r.send("", "kept", kept)
-	r.fleet(3, daily(limit))
+	r.fleet(3, func(o *worker.Options) {
+		daily(limit)(o)
+		o.Admission.RenewEvery = 8 * time.Second // until then Redis does not know of them again
+	})
 	defer r.sim.Release("") // the workers wait for it when they stop
 	r.held(kept)            // no call row has these
 	payloads := r.send("", "flushed", limit+40)
