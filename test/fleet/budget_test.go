@@ -83,7 +83,8 @@ func TestBudgetsLostInTheMiddleOfABatchAreSeededFromTheCallRows(t *testing.T) {
 	const losses = 12
 	for i := range losses {
 		want := int64((i + 1) * limit / (losses + 1))
-		require.True(t, eventually(30*time.Second, func() bool { return r.sim.Sums().Units >= want }), "%d units", r.sim.Sums().Units)
+		// What was counted twice may end the day before so many were used.
+		require.True(t, eventually(30*time.Second, func() bool { return r.sim.Sums().Units >= want || r.paused(recognize) }), "%d units", r.sim.Sums().Units)
 		r.lose()
 		require.True(t, eventually(20*time.Second, r.seeded))
 	}
