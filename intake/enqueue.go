@@ -20,7 +20,8 @@ const (
 	// enqueuers is how many goroutines talk to Redis: one is bound by the round
 	// trip, more than these no longer help (about 85 µs each on loopback).
 	enqueuers = 16
-	// chunkTimeout bounds what is finished after a cancelled ctx.
+	// chunkTimeout is how long a chunk waits for Redis or the store to get on. A
+	// cancelled ctx does not end it: what was begun is finished.
 	chunkTimeout = 10 * time.Second
 )
 
@@ -66,13 +67,16 @@ func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progres
 // chunk registers, then enqueues: if the process dies in between, the task is
 // known and unfinished, and the next run enqueues it.
 func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func()) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chunkTimeout)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
+	pace := newPace()
 	if plan.Request.Path == tasks.Upload {
+		sctx, cancel := pace.step(ctx)
+		defer cancel()
 		var err error
-		if chunk, err = in.claim(ctx, plan, chunk, step); err != nil {
+		if chunk, err = in.claim(sctx, plan, chunk, step); err != nil {
 			return err
 		}
+		pace.went()
 	}
 	submissions := make([]store.Submission, len(chunk))
 	for n, i := range chunk {
@@ -84,18 +88,26 @@ func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func(
 		sub.Fresh = it.reopen
 		submissions[n] = sub
 	}
-	standings, err := in.opts.Store.Register(ctx, submissions)
+	sctx, cancel := pace.step(ctx)
+	defer cancel()
+	standings, err := in.opts.Store.Register(sctx, submissions)
 	if err != nil {
 		return err
 	}
+	pace.went()
 	var group errgroup.Group
 	group.SetLimit(enqueuers)
 	for n, i := range chunk {
 		it := &plan.Items[i]
 		group.Go(func() error {
 			defer step()
-			if it.Verdict == Queue {
-				in.put(ctx, it, standings[n], plan)
+			if it.Verdict != Queue {
+				return nil
+			}
+			pctx, cancel := pace.step(ctx)
+			defer cancel()
+			if in.put(pctx, it, standings[n], plan); it.Verdict != Failed {
+				pace.went()
 			}
 			return nil
 		})

@@ -1,0 +1,32 @@
+package intake
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// pace gives the steps of a chunk their deadlines: chunkTimeout after the last
+// one that succeeded. A slow Redis is waited for as long as it goes on; one that
+// is gone costs chunkTimeout once, not for each input. A deadline, because the
+// queue's client obeys nothing else. Safe for concurrent use.
+type pace struct {
+	last atomic.Int64 // ns since begin
+}
+
+// begin makes moments of the monotonic clock.
+var begin = time.Now()
+
+func newPace() *pace {
+	p := &pace{}
+	p.went()
+	return p
+}
+
+// went notes that a step succeeded.
+func (p *pace) went() { p.last.Store(int64(time.Since(begin))) }
+
+// step is the context of the next one.
+func (p *pace) step(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithDeadline(ctx, begin.Add(time.Duration(p.last.Load())+chunkTimeout))
+}
