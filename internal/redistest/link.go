@@ -99,6 +99,11 @@ func (p *Proxy) onRequest(l *link, chunk []byte) bool {
 			continue
 		}
 		p.traps = append(p.traps[:i], p.traps[i+1:]...)
+		if t.mute {
+			p.muted = true
+			close(t.fired)
+			return true
+		}
 		if t.before {
 			l.reset()
 			close(t.fired)

@@ -31,6 +31,7 @@ type Proxy struct {
 type trap struct {
 	match  func(request []byte) bool
 	before bool // cut instead of forwarding; otherwise cut when the answer arrives
+	mute   bool // neither: forward it, and Blackhole from its answer on
 	fired  chan struct{}
 }
 
@@ -107,6 +108,13 @@ func (p *Proxy) LoseReply(match func(request []byte) bool) <-chan struct{} {
 // forwarding the chunk that made it match. It works once, like LoseReply.
 func (p *Proxy) LoseRequest(match func(request []byte) bool) <-chan struct{} {
 	return p.set(&trap{match: match, before: true, fired: make(chan struct{})})
+}
+
+// BlackholeAt is Blackhole from the answer to the next request that matches on:
+// the server gets that request and the client never hears of it. The channel is
+// closed before any later answer can pass. It works once, like LoseReply.
+func (p *Proxy) BlackholeAt(match func(request []byte) bool) <-chan struct{} {
+	return p.set(&trap{match: match, mute: true, fired: make(chan struct{})})
 }
 
 // Containing matches requests that contain all the texts.

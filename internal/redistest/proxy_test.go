@@ -43,6 +43,22 @@ func TestBlackholeDoesTheWorkAndSwallowsTheAnswers(t *testing.T) {
 	require.Equal(t, "3", db.Get(t.Context(), "n").Val())
 }
 
+func TestBlackholeAtBeginsWithTheRequestThatMatches(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	p := redistest.NewProxy(t, redistest.Addr(t))
+	rdb := sameDB(t, db, p.Addr())
+	silent := p.BlackholeAt(redistest.Containing("counter"))
+	require.NoError(t, rdb.Incr(t.Context(), "other").Err())
+	require.ErrorContains(t, rdb.Incr(t.Context(), "counter").Err(), "timeout")
+	<-silent
+	require.ErrorContains(t, rdb.Incr(t.Context(), "other").Err(), "timeout")
+	p.Restore()
+	require.Equal(t, "1", db.Get(t.Context(), "counter").Val())
+	require.Equal(t, "2", db.Get(t.Context(), "other").Val())
+	require.NoError(t, rdb.Incr(t.Context(), "counter").Err())
+}
+
 func TestDropRepliesSwallowsThatMany(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)

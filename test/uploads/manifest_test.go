@@ -10,14 +10,11 @@ import (
 	"reprise/idempotency"
 	"reprise/internal/auddsim"
 	"reprise/internal/proctest"
+	"reprise/internal/redistest"
 )
 
-const (
-	tracks = 300
-	// replies is how long each answer of Redis to the enqueuer takes, so that a
-	// run lasts long enough to be interrupted.
-	replies = 5 * time.Millisecond
-)
+// tracks are more than four interrupted runs queue, each a chunk of 50 at most.
+const tracks = 300
 
 func TestAManifestInterruptedAtWillIsUploadedOnce(t *testing.T) {
 	t.Parallel()
@@ -28,27 +25,27 @@ func TestAManifestInterruptedAtWillIsUploadedOnce(t *testing.T) {
 	for n, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGINT, syscall.SIGKILL, syscall.SIGINT} {
 		r.interrupted(sig, manifest)
 		if n == 1 { // the worker finishes what it holds, and another one goes on
-			worker.Stop(time.Minute)
+			worker.Stop(patience)
 			worker = r.worker()
 		}
 	}
 	require.Less(t, r.entered(), tracks, "an interruption came too late to be one")
 
 	last := r.enqueue("--manifest", manifest)
-	require.True(t, eventually(time.Minute, func() bool { return r.entered() > tracks-40 }))
+	require.True(t, eventually(patience, func() bool { return r.entered() > tracks-40 }))
 	worker.Terminate()
-	require.Zero(t, last.Wait(time.Minute), "exit code of enqueue")
-	require.Zero(t, worker.Wait(time.Minute), "exit code of the worker")
+	require.Zero(t, last.Wait(patience), "exit code of enqueue")
+	require.Zero(t, worker.Wait(patience), "exit code of the worker")
 	r.worker()
 
-	require.True(t, eventually(2*time.Minute, func() bool { return len(r.sim.Catalog()) >= tracks }), "%d in the catalog", len(r.sim.Catalog()))
+	require.True(t, eventually(2*patience, func() bool { return len(r.sim.Catalog()) >= tracks }), "%d in the catalog", len(r.sim.Catalog()))
 	waited := r.enqueue("--manifest", manifest, "--wait")
-	require.Zero(t, waited.Wait(time.Minute), "exit code of enqueue --wait")
+	require.Zero(t, waited.Wait(patience), "exit code of enqueue --wait")
 	require.Contains(t, waited.Out.String(), "300 inputs finished: 300 uploaded")
 	r.agree(hashes)
 
 	known := r.enqueue("--manifest", manifest)
-	require.Zero(t, known.Wait(time.Minute))
+	require.Zero(t, known.Wait(patience))
 	require.Contains(t, known.Out.String(), "0 queued, 300 known (free); 0 units at most")
 	r.agree(hashes)
 }
@@ -58,15 +55,24 @@ func TestAManifestInterruptedAtWillIsUploadedOnce(t *testing.T) {
 // arrived.
 func (r *rig) interrupted(sig syscall.Signal, manifest string) {
 	r.t.Helper()
-	before := r.entered()
-	r.proxy.Delay(replies)
+	queued := 0
+	queues := redistest.Containing("evalsha", "asynq:{upload}:pending")
+	silent := r.proxy.BlackholeAt(func(request []byte) bool {
+		if queues(request) {
+			queued++
+		}
+		return queued > 5
+	})
 	p := r.enqueue("--manifest", manifest)
-	require.True(r.t, eventually(time.Minute, func() bool { return r.entered() > before+5 }), "nothing more was queued")
-	r.proxy.Blackhole()
+	select {
+	case <-silent:
+	case <-time.After(patience):
+		require.Fail(r.t, "nothing more was queued")
+	}
 	p.Signal(sig)
 	proctest.Pass(200 * time.Millisecond) // it arrives
 	r.proxy.Restore()
-	code := p.Wait(time.Minute)
+	code := p.Wait(patience)
 	if sig == syscall.SIGKILL {
 		require.Equal(r.t, -1, code)
 		return

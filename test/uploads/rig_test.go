@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -55,7 +54,7 @@ func (r *rig) env(redisURL string) []string {
 func (r *rig) worker() *proctest.Process {
 	r.t.Helper()
 	p := proctest.Start(r.t, r.env(r.server.URL()), "worker", "run", "--admin", "127.0.0.1:0", "--base-url", r.sim.URL, "--enterprise-url", r.sim.EnterpriseURL)
-	p.Line("ready", 30*time.Second)
+	p.Line("ready", patience)
 	return p
 }
 
