@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/hibiken/asynq"
 	"github.com/stretchr/testify/require"
@@ -54,7 +53,7 @@ func TestHostThatDoesNotResolveTwiceThenSuccessIsOneSend(t *testing.T) {
 	r.first = r.worker("first", r.server.Addr(), "http://audd.invalid")
 	r.enqueue()
 	r.unsent(2)
-	r.first.Stop(stopTime)
+	r.first.Stop(patience)
 	r.startSecond()
 	r.settles(idempotency.Settled)
 	require.EqualValues(t, 1, r.sim.Bill().Send(audioID).Started)
@@ -64,7 +63,7 @@ func TestHostThatDoesNotResolveTwiceThenSuccessIsOneSend(t *testing.T) {
 func (r *rig) unsent(n int) {
 	r.t.Helper()
 	var calls []store.Call
-	require.True(r.t, r.hurry(60*time.Second, func() bool {
+	require.True(r.t, r.hurry(patience, func() bool {
 		var err error
 		calls, err = r.store.Calls(r.t.Context(), store.CallFilter{Key: r.task.Key})
 		return err == nil && len(calls) >= n
@@ -85,7 +84,7 @@ func TestRunButtonIsRefusedWhileTheUploadIsOnItsWayAndRepeatsTheVerdictAfter(t *
 	s.release()
 	r.settles(idempotency.Settled)
 	require.NoError(t, inspect.RunTask(queue, r.task.Key))
-	require.True(t, r.hurry(20*time.Second, func() bool { return said(r.first, r.task.Key, "answered from the store: no call") }))
+	require.True(t, r.hurry(patience, func() bool { return said(r.first, r.task.Key, "answered from the store: no call") }))
 	r.settles(idempotency.Settled)
 	require.EqualValues(t, 1, r.sim.Bill().Send(audioID).Started)
 }
@@ -101,8 +100,8 @@ func TestShutdownThatHandsTheTaskOnWhileTheCallRunsIsOneSend(t *testing.T) {
 	s.wait()
 	r.startSecond()
 	r.first.Terminate()
-	require.True(t, eventually(60*time.Second, func() bool { return r.seen(r.second) || !r.first.Running() }), "the task is not handed on")
-	r.first.Wait(30 * time.Second)
+	require.True(t, eventually(patience, func() bool { return r.seen(r.second) || !r.first.Running() }), "the task is not handed on")
+	r.first.Wait(patience)
 	s.release()
 	r.ageSends()
 	r.settles(idempotency.Uncertain, idempotency.Settled)
@@ -116,7 +115,7 @@ func TestRecognitionSettlesAnUploadThatArrivedForOneUnit(t *testing.T) {
 	r.env = []string{"REPRISE_UPLOADS_VERIFY=recognize", "REPRISE_UPLOADS_VERIFY_DELAY=1s"}
 	r.startFirst()
 	r.enqueue()
-	require.True(t, r.hurry(40*time.Second, func() bool { return r.look().State == idempotency.Settled && r.standing().Verdict == tasks.Done }), "ledger %+v\nstore %+v", r.look(), r.standing())
+	require.True(t, r.hurry(patience, func() bool { return r.look().State == idempotency.Settled && r.standing().Verdict == tasks.Done }), "ledger %+v\nstore %+v", r.look(), r.standing())
 	r.settles(idempotency.Settled)
 	bill := r.sim.Bill()
 	require.EqualValues(t, 1, bill.Send(audioID).Started)
@@ -131,7 +130,7 @@ func TestRecognitionDoesNotSettleAnUploadThatDidNotArrive(t *testing.T) {
 	r.env = []string{"REPRISE_UPLOADS_VERIFY=recognize", "REPRISE_UPLOADS_VERIFY_DELAY=1s"}
 	r.startFirst()
 	r.enqueue()
-	require.True(t, r.hurry(60*time.Second, func() bool { return r.look().Send.Tries > 0 && r.sim.Bill().ByPath[auddsim.PathRecognize] > 0 }))
+	require.True(t, r.hurry(patience, func() bool { return r.look().Send.Tries > 0 && r.sim.Bill().ByPath[auddsim.PathRecognize] > 0 }))
 	r.settles(idempotency.Uncertain)
 	require.Empty(t, r.sim.Catalog())
 	require.EqualValues(t, 1, r.sim.Bill().Send(audioID).Started)

@@ -95,7 +95,7 @@ func (r *rig) approach(c cell, s stop) {
 	case s.near != nil:
 		s.near()
 	case meet != nil:
-		require.True(r.t, eventually(60*time.Second, func() bool {
+		require.True(r.t, eventually(patience, func() bool {
 			n, err := redistest.CountTasks(r.t.Context(), r.rdb, queue)
 			return err == nil && n.Pending == 0
 		}))
@@ -110,7 +110,7 @@ func (r *rig) approach(c cell, s stop) {
 func (r *rig) settles(ends ...idempotency.State) {
 	t := r.t
 	t.Helper()
-	if !r.hurry(90*time.Second, r.over) {
+	if !r.hurry(patience, r.over) {
 		n, _ := redistest.CountTasks(t.Context(), r.rdb, queue)
 		require.Fail(t, "the task does not end", "ledger %+v\nstore %+v\nqueue %+v", r.look(), r.standing(), n)
 	}

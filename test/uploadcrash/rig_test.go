@@ -75,7 +75,7 @@ func newRig(t *testing.T, p plan) *rig {
 	}
 	c := store.DefaultConfig()
 	c.URL = r.storeURL()
-	c.BusyTimeout = 20 * time.Second
+	c.BusyTimeout = patience
 	s, err := store.Open(t.Context(), c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -137,22 +137,32 @@ func (r *rig) startSecond() {
 
 func (r *rig) worker(name, redisAddr, url string, extra ...string) *proctest.Process {
 	r.t.Helper()
+	return r.up(r.launch(name, redisAddr, url, extra...))
+}
+
+// launch starts a worker, up waits until it works.
+func (r *rig) launch(name, redisAddr, url string, extra ...string) *proctest.Process {
+	r.t.Helper()
 	env := slices.Concat([]string{
 		"REPRISE_REDIS_URL=redis://" + redisAddr + "/0", "REPRISE_STORE_URL=" + r.storeURL(), "AUDD_API_TOKEN=" + token,
 		"REPRISE_LOG_LEVEL=debug", "REPRISE_LOG_FORMAT=json",
 	}, r.env, extra)
 	cmd := proctest.Command(r.t, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", url, "--skip-auth-check",
 		"--recognize-slots", "0", "--enterprise-slots", "0", "--upload-slots", "1")
-	p := proctest.Launch(r.t, "the "+name+" worker", cmd)
-	p.Line("ready", 60*time.Second)
-	require.True(r.t, p.Running(), "the %s worker does not start", name)
+	return proctest.Launch(r.t, "the "+name+" worker", cmd)
+}
+
+func (r *rig) up(p *proctest.Process) *proctest.Process {
+	r.t.Helper()
+	p.Line("ready", patience)
+	require.True(r.t, p.Running(), "%s does not start", p.Name)
 	return p
 }
 
 // lock holds the database's write lock until the result is called.
 func (r *rig) lock() (unlock func()) {
 	r.t.Helper()
-	db, err := sql.Open("sqlite", r.storeFile()+"?_pragma=busy_timeout(20000)")
+	db, err := sql.Open("sqlite", r.storeFile()+"?_pragma=busy_timeout(120000)")
 	require.NoError(r.t, err)
 	r.t.Cleanup(func() { _ = db.Close() })
 	conn, err := db.Conn(r.t.Context())
@@ -184,10 +194,10 @@ func (r *rig) died() {
 }
 
 // ageSends makes sends without a conclusion as old as the longest call and
-// the margin after it.
+// the margin after it, if they are not.
 func (r *rig) ageSends() {
-	r.exec(fmt.Sprintf(`UPDATE upload SET sent_at = sent_at - timeout_ms - %d WHERE state = 'sent' AND sent_at > %d`,
-		(31 * time.Second).Milliseconds(), time.Now().Add(-time.Minute).UnixMilli()))
+	old := time.Now().Add(-31 * time.Second).UnixMilli()
+	r.exec(fmt.Sprintf(`UPDATE upload SET sent_at = %[1]d - timeout_ms WHERE state = 'sent' AND sent_at > %[1]d - timeout_ms`, old))
 }
 
 // hurry makes retries due until ok.

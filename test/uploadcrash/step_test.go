@@ -79,7 +79,7 @@ var steps = []step{
 // reached fails the test if a hold is not reached in time.
 func (r *rig) reached(h *hold) {
 	r.t.Helper()
-	timer := time.NewTimer(60 * time.Second)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-h.reached:
@@ -107,7 +107,7 @@ func inSimulator(r *rig, stage string) stop {
 	hold := r.sim.Hold(auddsim.Hold{Stage: stage, Path: auddsim.PathUpload, Times: 1})
 	release := func() { r.sim.Release(hold) }
 	return stop{
-		wait:    func() { require.True(r.t, eventually(60*time.Second, func() bool { return len(r.sim.Held()) > 0 })) },
+		wait:    func() { require.True(r.t, eventually(patience, func() bool { return len(r.sim.Held()) > 0 })) },
 		release: release, drop: release,
 	}
 }
@@ -128,7 +128,7 @@ func bodyNotRead(r *rig) stop {
 // dialling: the permit is granted, and the connection cannot be made.
 func dialling(r *rig) stop {
 	return stop{
-		wait:    func() { require.True(r.t, eventually(60*time.Second, r.permitted)) },
+		wait:    func() { require.True(r.t, eventually(patience, r.permitted)) },
 		release: r.upstream.serveLate,
 		drop:    func() { r.upstream.shut() },
 	}
@@ -151,17 +151,27 @@ func waitingForLatch(r *rig) stop {
 	}
 }
 
-// settling: AudD said yes and the database is locked.
+// settling: AudD said yes and the database is locked. The outbox does not hear
+// of it either, however long the worker stands.
 func settling(r *rig) stop {
+	s, h := answeredAndLocked(r), r.redis.holdRequest(putOutbox(r))
+	unlock := s.release
+	s.release = func() { r.redis.release(h); unlock() }
+	s.drop = func() { r.redis.drop(h); unlock() }
+	s.yield = s.release
+	return s
+}
+
+func answeredAndLocked(r *rig) stop {
 	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathUpload, Times: 1})
 	var unlock func()
 	release := func() { unlock() }
 	return stop{
-		near: func() { require.True(r.t, eventually(60*time.Second, func() bool { return len(r.sim.Held()) > 0 })) },
+		near: func() { require.True(r.t, eventually(patience, func() bool { return len(r.sim.Held()) > 0 })) },
 		wait: func() {
 			unlock = r.lock()
 			r.sim.Release(hold)
-			require.True(r.t, eventually(10*time.Second, func() bool { return r.sim.Bill().Send(audioID).Complete == 1 }))
+			require.True(r.t, eventually(patience, func() bool { return r.sim.Bill().Send(audioID).Complete == 1 }))
 			proctest.Pass(300 * time.Millisecond) // as in waitingForLatch
 		},
 		release: release, drop: release, yield: release, locks: true,
@@ -184,7 +194,7 @@ func betweenLedgerAndStore(r *rig) stop {
 // inOutbox: the database is locked for longer than anybody waits, and the
 // outbox has the settlement.
 func inOutbox(r *rig) stop {
-	s, h := settling(r), r.redis.holdReply(putOutbox(r))
+	s, h := answeredAndLocked(r), r.redis.holdReply(putOutbox(r))
 	wait, unlock := s.wait, s.yield
 	s.wait = func() { wait(); r.reached(h); unlock() }
 	s.release = func() { r.redis.release(h) }
