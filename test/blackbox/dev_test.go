@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,11 +28,11 @@ func TestDevRunsTheSamplesAndRunsThemAgainOnTheSameData(t *testing.T) {
 	data := t.TempDir()
 	for _, name := range []string{"first run", "second run"} {
 		p := proctest.Start(t, []string{"REPRISE_DATA=" + data}, "worker", "dev", "--exit", "--json", "--admin", "127.0.0.1:0")
-		require.Zero(t, p.Wait(time.Minute), name)
+		require.Zero(t, p.Wait(2*patience), name)
 		var s devSummary
 		require.NoError(t, json.Unmarshal([]byte(p.Out.String()), &s), "%s: %s", name, p.Out.String())
 		require.Positive(t, s.BilledUnits, name)
-		require.Less(t, s.Seconds, 60.0, name)
+		require.Positive(t, s.Seconds, name)
 		s.BilledUnits, s.Seconds = 0, 0
 		require.Equal(t, devSummary{Enqueued: 5, Matched: 3, NoMatch: 1, Archived: 1, Calls: 7}, s, name)
 		require.Empty(t, p.Log.String(), "%s: nothing to warn about", name)
@@ -44,7 +43,7 @@ func TestDevStaysUpRefusesASecondOneAndStopsOnSIGTERM(t *testing.T) {
 	t.Parallel()
 	env := []string{"REPRISE_DATA=" + t.TempDir()}
 	first := proctest.Start(t, env, "worker", "dev", "--admin", "127.0.0.1:0")
-	require.True(t, eventually(time.Minute, func() bool { return strings.Contains(first.Out.String(), "\nUp. Web UI: ") }))
+	require.True(t, eventually(patience, func() bool { return strings.Contains(first.Out.String(), "\nUp. Web UI: ") }))
 
 	second := proctest.Run(t, env, "worker", "dev", "--exit", "--admin", "127.0.0.1:0")
 	require.Equal(t, 1, second.ExitCode())
@@ -60,7 +59,7 @@ func TestDevStaysUpRefusesASecondOneAndStopsOnSIGTERM(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 
-	first.Stop(30 * time.Second)
+	first.Stop(patience)
 	require.Empty(t, first.Log.String())
 }
 

@@ -15,6 +15,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(proctest.Build(redistest.Wrap(m), "worker", "auddsim", "enqueue"), redistest.IgnoreRedial())
 }
 
+// patience bounds waits for what must come. It is there only to end a test that
+// hangs: a machine that is busy with others makes every step slow.
+const patience = 2 * time.Minute
+
 func eventually(within time.Duration, ok func() bool) bool {
 	return proctest.Poll(25*time.Millisecond, within, ok)
 }

@@ -30,10 +30,10 @@ func TestRedisCutExactlyWhileCallsSucceedCostsNoSecondCall(t *testing.T) {
 			r.sim.Release(hold)
 			proctest.Pass(cut)
 			r.proxy.Restore()
-			counts := r.acked(time.Minute)
+			counts := r.acked(patience)
 			require.Equal(t, redistest.Counts{Completed: files}, counts)
 			r.once(payloads)
-			w.Stop(20 * time.Second)
+			w.Stop(patience)
 		})
 	}
 }
@@ -54,10 +54,10 @@ func TestLostAcknowledgementCostsNoSecondCall(t *testing.T) {
 			payloads := r.enqueue(r.named("ack.wav"))
 			select {
 			case <-fired:
-			case <-time.After(30 * time.Second):
+			case <-time.After(patience):
 				require.Fail(t, "no acknowledgement was lost")
 			}
-			require.Equal(t, redistest.Counts{Completed: 1}, r.acked(20*time.Second))
+			require.Equal(t, redistest.Counts{Completed: 1}, r.acked(patience))
 			r.once(payloads)
 		})
 	}
@@ -74,11 +74,11 @@ func TestWorkerKilledBeforeItsAcknowledgementRepeatsTheVerdict(t *testing.T) {
 	r.held(1)
 	r.proxy.Cut()
 	r.sim.Release(hold)
-	r.standing(payloads[0], 10*time.Second)
+	r.standing(payloads[0], patience)
 	w.Kill()
 	r.proxy.Restore()
 	r.age(tasks.Recognize, 1)
 	r.worker()
-	require.Equal(t, redistest.Counts{Completed: 1}, r.acked(30*time.Second))
+	require.Equal(t, redistest.Counts{Completed: 1}, r.acked(patience))
 	r.once(payloads)
 }

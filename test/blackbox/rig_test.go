@@ -86,7 +86,7 @@ func (r *rig) redisURL() string {
 func (r *rig) worker(flags ...string) *proctest.Process {
 	r.t.Helper()
 	p := r.workerWith(r.env(), flags...)
-	p.Line("ready", 30*time.Second)
+	p.Line("ready", patience)
 	return p
 }
 
@@ -173,7 +173,7 @@ func (r *rig) acked(within time.Duration) redistest.Counts {
 // held waits until so many requests are held at the simulator.
 func (r *rig) held(n int) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
 	_, err := r.sim.WaitHeld(ctx, n)
 	require.NoError(r.t, err)
@@ -205,7 +205,7 @@ func (r *rig) requests(p tasks.Payload) []auddsim.Request {
 func (r *rig) once(payloads []tasks.Payload) {
 	r.t.Helper()
 	for _, p := range payloads {
-		s := r.standing(p, time.Second)
+		s := r.standing(p, patience)
 		require.Equal(r.t, tasks.Done, s.Verdict, s.Reason)
 		require.NotEmpty(r.t, s.Result)
 		require.Len(r.t, r.requests(p), 1, "requests of %s", p.Input.Path)

@@ -122,7 +122,7 @@ func TestSecretsAreNowhereAfterAnyAnswer(t *testing.T) {
 			r := secretive(t, failures)
 			// No breaker: it would shut the source between the failures.
 			w := r.workerWith(append(r.env(), "REPRISE_BREAKER_FAILURES=1000"), "--recognize-slots", "4")
-			w.Line("ready", 30*time.Second)
+			w.Line("ready", patience)
 			var inputs []string
 			for _, f := range failures {
 				inputs = append(inputs, signedURL(f.name+"signed"), r.named("good-"+f.name+".wav"), r.named(f.name+"file.wav"))
@@ -138,7 +138,7 @@ func TestSecretsAreNowhereAfterAnyAnswer(t *testing.T) {
 func (r *rig) met(payloads []tasks.Payload, failures int) {
 	r.t.Helper()
 	var bad []string
-	ok := eventually(time.Minute, func() bool {
+	ok := eventually(patience, func() bool {
 		bad = nil
 		calls, err := r.store.Calls(r.t.Context(), store.CallFilter{})
 		require.NoError(r.t, err)
@@ -186,7 +186,7 @@ func TestSecretsAreNowhereWhileACallIsInFlightAndTheStoreIsGone(t *testing.T) {
 	r.held(1)
 	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	s := newSearch(t, payloads...)
-	require.True(t, eventually(10*time.Second, func() bool { // asynq writes what workers do every 5 s
+	require.True(t, eventually(patience, func() bool { // asynq writes what workers do every 5 s
 		return len(r.rdb.Keys(t.Context(), "asynq:workers:*").Val()) > 0
 	}))
 	s.pages(addr, payloads)
@@ -194,7 +194,7 @@ func TestSecretsAreNowhereWhileACallIsInFlightAndTheStoreIsGone(t *testing.T) {
 	unlock := r.begin("IMMEDIATE")
 	defer unlock()
 	r.sim.Release("")
-	require.True(t, eventually(20*time.Second, func() bool { return r.rdb.HLen(t.Context(), storeOutbox).Val() > 0 }))
+	require.True(t, eventually(patience, func() bool { return r.rdb.HLen(t.Context(), storeOutbox).Val() > 0 }))
 	s.redis(r)
 	s.process(w)
 }
@@ -232,7 +232,7 @@ func TestSecretsAreNowhereAfterFailuresOfTheInput(t *testing.T) {
 	require.NoError(t, err)
 
 	w := r.worker()
-	require.True(t, eventually(30*time.Second, func() bool {
+	require.True(t, eventually(patience, func() bool {
 		n, err := redistest.CountTasks(t.Context(), r.rdb, "recognize")
 		return err == nil && n.Completed == 1 && n.Archived >= len(odd)-1+2 && n.Pending+n.Active == 0
 	}))
@@ -269,7 +269,7 @@ func TestSecretsAreNowhereWhenAudDCannotBeReached(t *testing.T) {
 			}
 			base := strings.Replace(c.base, "SIM", sim, 1)
 			w := proctest.Start(t, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", base, "--enterprise-url", base+"enterprise/")
-			w.Line("ready", 30*time.Second)
+			w.Line("ready", patience)
 			payloads := r.enqueue(signedURL("unreachable"), r.named("unreachable.wav"))
 			r.met(payloads, 0)
 			for _, p := range payloads {
@@ -335,7 +335,7 @@ func TestSecretsAreNowhereWhileRedisIsDown(t *testing.T) {
 	w := r.worker()
 	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	r.server.Kill()
-	require.True(t, eventually(20*time.Second, func() bool {
+	require.True(t, eventually(patience, func() bool {
 		resp, err := http.Get("http://" + addr + "/readyz")
 		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusServiceUnavailable
 	}))

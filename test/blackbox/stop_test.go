@@ -35,7 +35,7 @@ func TestEveryFileHasOneResultAndOneUnitWhicheverWorkerIsStopped(t *testing.T) {
 			r.proxy, r.rdb = redistest.NewProxy(t, r.server.Addr()), r.server.Client()
 			sim := proctest.Start(t, nil, "auddsim", "--tokens", token, "--match-share", "0.5", "--latency", "150ms", "--latency-jitter", "0.9")
 			const listening = "auddsim listening on "
-			require.True(t, eventually(20*time.Second, func() bool { return strings.Contains(sim.Out.String(), listening) }))
+			require.True(t, eventually(patience, func() bool { return strings.Contains(sim.Out.String(), listening) }))
 			url := strings.TrimSpace(strings.TrimPrefix(sim.Out.String(), listening))
 			r.sim = &auddsim.Server{URL: url, EnterpriseURL: url + "/enterprise/"}
 			clips := r.clips(files)
@@ -43,11 +43,11 @@ func TestEveryFileHasOneResultAndOneUnitWhicheverWorkerIsStopped(t *testing.T) {
 
 			first := enqueueFolder(t, r, filepath.Dir(clips[0]))
 			require.Equal(t, files, first.Verdicts["queued"])
-			require.True(t, eventually(time.Minute, func() bool { return bill(t, url, "0").Requests >= int64(at) }))
-			workers[which].Stop(30 * time.Second)
+			require.True(t, eventually(patience, func() bool { return bill(t, url, "0").Requests >= int64(at) }))
+			workers[which].Stop(patience)
 			workers[which].Line("stopped", time.Second)
 
-			r.acked(time.Minute)
+			r.acked(patience)
 			b := bill(t, url, "1")
 			require.EqualValues(t, files, b.Units)
 			for _, c := range b.Contents {
@@ -123,10 +123,10 @@ func TestSecondSignalExitsAtOnceAndTheCallIsCountedAsPossiblyBilled(t *testing.T
 	p := r.enqueue(r.named("second-signal.wav"))[0]
 	r.held(1)
 	w.Terminate()
-	w.Line("stopping: running calls finish, nothing new is taken", 5*time.Second)
+	w.Line("stopping: running calls finish, nothing new is taken", patience)
 	require.False(t, eventually(2*time.Second, func() bool { return !w.Running() }), "the first signal waits for the call")
 	w.Terminate()
-	require.Equal(t, 2, w.Wait(5*time.Second))
+	require.Equal(t, 2, w.Wait(patience), "a stop in order, once the call has timed out, is no 2")
 	r.sim.Release(hold)
 	r.afterCrash(p)
 }
@@ -138,9 +138,9 @@ func (r *rig) afterCrash(p tasks.Payload) {
 	t.Helper()
 	r.age(tasks.Recognize, 1)
 	r.worker()
-	s := r.standing(p, time.Minute)
+	s := r.standing(p, patience)
 	require.Equal(t, tasks.Match, s.Outcome)
-	require.Equal(t, redistest.Counts{Completed: 1}, r.acked(10*time.Second))
+	require.Equal(t, redistest.Counts{Completed: 1}, r.acked(patience))
 	calls := r.calls(p)
 	require.Len(t, calls, 2)
 	lost, good := calls[0], calls[1]
