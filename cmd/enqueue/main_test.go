@@ -56,14 +56,12 @@ func waitQueued(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	rdb := redis.NewClient(opt)
 	defer rdb.Close()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for range 500 {
+	came := proctest.Poll(20*time.Millisecond, time.Minute, func() bool {
 		c, err := redistest.CountTasks(context.Background(), rdb, args[0])
-		if err == nil && strconv.Itoa(c.Pending) == args[1] {
-			return
-		}
-		<-ticker.C
+		return err == nil && strconv.Itoa(c.Pending) == args[1]
+	})
+	if came {
+		return
 	}
 	ts.Fatalf("%s tasks in %s never came", args[1], args[0])
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"reprise/admission"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
@@ -262,15 +263,13 @@ func (w world) settle(ctx context.Context, s settled) {
 
 // active waits until a worker holds a task of the recognize queue.
 func (w world) active(ctx context.Context, _ []string) {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 500 {
-		if c, err := redistest.CountTasks(ctx, w.rdb, "recognize"); err == nil && c.Active == 1 {
-			return
-		}
-		<-tick.C
+	taken := proctest.Poll(20*time.Millisecond, time.Minute, func() bool {
+		c, err := redistest.CountTasks(ctx, w.rdb, "recognize")
+		return err == nil && c.Active == 1
+	})
+	if !taken {
+		w.ts.Fatalf("no task of recognize is active")
 	}
-	w.ts.Fatalf("no task of recognize is active")
 }
 
 // hold is a worker for scripts: it takes one task and holds it until it is stopped.

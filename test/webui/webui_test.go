@@ -17,6 +17,10 @@ import (
 	"reprise/internal/proctest"
 )
 
+// patience bounds waits for what must come. It is there only to end a test that
+// hangs: a browser that starts on a machine busy with others needs much of it.
+const patience = 2 * time.Minute
+
 func TestMain(m *testing.M) { os.Exit(proctest.Build(m, "worker").Run()) }
 
 // browser finds Debian's Chromium.
@@ -36,12 +40,12 @@ func dev(t *testing.T) string {
 	t.Helper()
 	data := t.TempDir()
 	p := proctest.Start(t, []string{"REPRISE_DATA=" + data}, "worker", "dev", "--admin", "127.0.0.1:0")
-	t.Cleanup(func() { p.Stop(time.Minute) })
+	t.Cleanup(func() { p.Stop(patience) })
 	var found struct{ UI string }
 	require.Eventually(t, func() bool {
 		raw, err := os.ReadFile(filepath.Join(data, "addresses.json"))
 		return err == nil && json.Unmarshal(raw, &found) == nil && found.UI != ""
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	return found.UI
 }
 
@@ -49,12 +53,12 @@ func tab(t *testing.T, path string) context.Context {
 	t.Helper()
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
-		chromedp.WindowSize(1280, 900))
+		chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(patience))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 2*patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -79,7 +83,7 @@ func TestTheWebUIShowsQueuesAndWhyATaskWasArchived(t *testing.T) {
 		}
 		return json.NewDecoder(resp.Body).Decode(&q) == nil && q.Current.Archived == 1 && q.Current.Completed == 3
 	}
-	require.Eventually(t, archived, time.Minute, 200*time.Millisecond)
+	require.Eventually(t, archived, patience, 200*time.Millisecond)
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(ui+"ui/queues/recognize?status=archived"),
 		chromedp.WaitVisible(chromedp.Search(`//*[contains(text(),"invalid_audio")]`))))
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(ui), chromedp.WaitVisible(chromedp.Search(`//a[text()="recognize"]`))))
