@@ -31,11 +31,11 @@ func Start(tb testing.TB, env []string, name string, args ...string) *Process {
 	return Launch(tb, name, Command(tb, env, name, args...))
 }
 
-// Run is Start that waits, at most a minute, until the command has ended.
+// Run is Start that waits, at most two minutes, until the command has ended.
 func Run(tb testing.TB, env []string, name string, args ...string) *Process {
 	tb.Helper()
 	p := Start(tb, env, name, args...)
-	p.Wait(time.Minute)
+	p.Wait(2 * time.Minute)
 	return p
 }
 

@@ -138,7 +138,7 @@ func TestSecretsAreNowhereAfterAnyAnswer(t *testing.T) {
 func (r *rig) met(payloads []tasks.Payload, failures int) {
 	r.t.Helper()
 	var bad []string
-	ok := eventually(patience, func() bool {
+	ok := eventually(2*patience, func() bool {
 		bad = nil
 		calls, err := r.store.Calls(r.t.Context(), store.CallFilter{})
 		require.NoError(r.t, err)
@@ -184,6 +184,8 @@ func TestSecretsAreNowhereWhileACallIsInFlightAndTheStoreIsGone(t *testing.T) {
 	w := r.worker()
 	payloads := r.enqueue(signedURL("in-flight"))
 	r.held(1)
+	unlock := r.begin("IMMEDIATE") // before the call could time out, however long the search takes
+	defer unlock()
 	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	s := newSearch(t, payloads...)
 	require.True(t, eventually(patience, func() bool { // asynq writes what workers do every 5 s
@@ -191,8 +193,6 @@ func TestSecretsAreNowhereWhileACallIsInFlightAndTheStoreIsGone(t *testing.T) {
 	}))
 	s.pages(addr, payloads)
 	s.redis(r)
-	unlock := r.begin("IMMEDIATE")
-	defer unlock()
 	r.sim.Release("")
 	require.True(t, eventually(patience, func() bool { return r.rdb.HLen(t.Context(), storeOutbox).Val() > 0 }))
 	s.redis(r)
