@@ -33,6 +33,7 @@ func TestRedisCutExactlyWhileCallsSucceedCostsNoSecondCall(t *testing.T) {
 			counts := r.acked(patience)
 			require.Equal(t, redistest.Counts{Completed: files}, counts)
 			r.once(payloads)
+			deliveredOnce(t, w)
 			w.Stop(patience)
 		})
 	}
@@ -50,7 +51,7 @@ func TestLostAcknowledgementCostsNoSecondCall(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, auddsim.Config{})
 			fired := lose(r.proxy, done)
-			r.worker()
+			w := r.worker()
 			payloads := r.enqueue(r.named("ack.wav"))
 			select {
 			case <-fired:
@@ -59,6 +60,7 @@ func TestLostAcknowledgementCostsNoSecondCall(t *testing.T) {
 			}
 			require.Equal(t, redistest.Counts{Completed: 1}, r.acked(patience))
 			r.once(payloads)
+			deliveredOnce(t, w)
 		})
 	}
 }

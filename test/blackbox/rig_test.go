@@ -217,6 +217,13 @@ func (r *rig) once(payloads []tasks.Payload) {
 	require.EqualValues(r.t, len(payloads), r.sim.Bill().Units, "units billed")
 }
 
+// deliveredOnce makes sure that a worker acknowledged every task itself: none came a
+// second time, because its lease had ended, to be answered from the store.
+func deliveredOnce(t *testing.T, w *proctest.Process) {
+	t.Helper()
+	require.Empty(t, w.Log.Lines("answered from the store: no call"))
+}
+
 // wav is a second of noise as PCM, 8 kHz, 8 bit, mono; the seed makes it unlike any other.
 func wav(seed string) []byte {
 	const length = 8000
