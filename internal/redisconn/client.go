@@ -21,6 +21,11 @@ const (
 
 	// stopBound is how long a command is retried at most once stopping.
 	stopBound = 5 * time.Second
+
+	// A Redis that takes no connection is away; one that takes it and is slow to
+	// answer may only be busy, as its machine may be when everything on it starts.
+	pingDial  = 3 * time.Second
+	pingReply = 10 * time.Second
 )
 
 // Client is a Redis client with a switch for stopping. It is a
@@ -85,14 +90,15 @@ func Admission(url string) (*Client, error) {
 	return &Client{UniversalClient: rdb}, nil
 }
 
-// Ping reports whether Redis at url can be used, with one try and at most 3 s.
+// Ping reports whether Redis at url can be used, with one try: at most 3 s for
+// the connection and 10 s for each answer.
 func Ping(ctx context.Context, url string) error {
 	opt, m, err := parse(url)
 	if err != nil {
 		return err
 	}
 	opt.MaxRetries, opt.DialerRetries, opt.PoolSize = -1, 1, 1
-	opt.DialTimeout, opt.ReadTimeout = 3*time.Second, 3*time.Second
+	opt.DialTimeout, opt.ReadTimeout = pingDial, pingReply
 	rdb := redis.NewClient(opt)
 	defer rdb.Close()
 	rdb.AddHook(maskHook{m})
