@@ -20,9 +20,11 @@ const (
 	// enqueuers is how many goroutines talk to Redis: one is bound by the round
 	// trip, more than these no longer help (about 85 µs each on loopback).
 	enqueuers = 16
-	// chunkTimeout is how long a chunk waits for Redis or the store to get on. A
-	// cancelled ctx does not end it: what was begun is finished.
-	chunkTimeout = 10 * time.Second
+	// claimTimeout bounds what a chunk asks of the store, putTimeout is how long it
+	// waits for Redis to get on. A cancelled ctx ends neither: what was begun is
+	// finished.
+	claimTimeout = 30 * time.Second
+	putTimeout   = 10 * time.Second
 )
 
 // Enqueue registers the plan's inputs in the store and puts what is to be done
@@ -68,15 +70,13 @@ func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progres
 // known and unfinished, and the next run enqueues it.
 func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func()) error {
 	ctx = context.WithoutCancel(ctx)
-	pace := newPace()
+	sctx, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
 	if plan.Request.Path == tasks.Upload {
-		sctx, cancel := pace.step(ctx)
-		defer cancel()
 		var err error
 		if chunk, err = in.claim(sctx, plan, chunk, step); err != nil {
 			return err
 		}
-		pace.went()
 	}
 	submissions := make([]store.Submission, len(chunk))
 	for n, i := range chunk {
@@ -88,13 +88,11 @@ func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func(
 		sub.Fresh = it.reopen
 		submissions[n] = sub
 	}
-	sctx, cancel := pace.step(ctx)
-	defer cancel()
 	standings, err := in.opts.Store.Register(sctx, submissions)
 	if err != nil {
 		return err
 	}
-	pace.went()
+	pace := newPace()
 	var group errgroup.Group
 	group.SetLimit(enqueuers)
 	for n, i := range chunk {
@@ -104,7 +102,7 @@ func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func(
 			if it.Verdict != Queue {
 				return nil
 			}
-			pctx, cancel := pace.step(ctx)
+			pctx, cancel := pace.next(ctx)
 			defer cancel()
 			if in.put(pctx, it, standings[n], plan); it.Verdict != Failed {
 				pace.went()

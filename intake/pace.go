@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// pace gives the steps of a chunk their deadlines: chunkTimeout after the last
-// one that succeeded. A slow Redis is waited for as long as it goes on; one that
-// is gone costs chunkTimeout once, not for each input. A deadline, because the
+// pace gives the inputs of a chunk their deadlines: putTimeout after the last
+// one that was queued. A slow Redis is waited for as long as it goes on; one that
+// is gone costs putTimeout once, not for each input. A deadline, because the
 // queue's client obeys nothing else. Safe for concurrent use.
 type pace struct {
 	last atomic.Int64 // ns since begin
@@ -23,10 +23,10 @@ func newPace() *pace {
 	return p
 }
 
-// went notes that a step succeeded.
+// went notes that one was queued.
 func (p *pace) went() { p.last.Store(int64(time.Since(begin))) }
 
-// step is the context of the next one.
-func (p *pace) step(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithDeadline(ctx, begin.Add(time.Duration(p.last.Load())+chunkTimeout))
+// next is the context of another one.
+func (p *pace) next(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithDeadline(ctx, begin.Add(time.Duration(p.last.Load())+putTimeout))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // A busy machine, or a Redis far away, once failed the rest of a chunk that took
-// longer than chunkTimeout as a whole.
+// longer than putTimeout as a whole.
 func TestASlowRedisIsWaitedForAsLongAsItGoesOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -28,7 +28,7 @@ func TestASlowRedisIsWaitedForAsLongAsItGoesOn(t *testing.T) {
 		inputs[i] = fmt.Sprintf("https://h/%d.mp3", i)
 	}
 	rounds := registerChunk/enqueuers + 1
-	proxy.Delay((chunkTimeout + time.Second) / time.Duration(rounds))
+	proxy.Delay((putTimeout + time.Second) / time.Duration(rounds))
 	p := b.enqueue(Request{}, inputs...)
 	proxy.Restore()
 	require.Equal(t, registerChunk, p.Counts().ByVerdict[Queued])

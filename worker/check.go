@@ -45,11 +45,11 @@ func (w *Worker) checkHomes(ctx context.Context) error {
 // acknowledged task: measured, Debian's default (no AOF) loses every task
 // enqueued since the last snapshot at a kill.
 func (w *Worker) checkRedis(ctx context.Context) error {
-	rctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	if err := redisconn.Ping(rctx, w.opts.RedisURL); err != nil { // one try: the queue's client would try for long
+	if err := redisconn.Ping(ctx, w.opts.RedisURL); err != nil { // one try, with its own bounds: the queue's client would try for long
 		return settings.Redis{}.Reaching(err)
 	}
+	rctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
 	info, err := w.queue.Info(rctx).Result() // the Redis in memory knows no section server
 	if err != nil {
 		return fmt.Errorf("reach Redis (setting redis.url): %w", err)
