@@ -55,7 +55,6 @@ func TestBlackholeAtBeginsWithTheRequestThatMatches(t *testing.T) {
 	require.ErrorContains(t, rdb.Incr(t.Context(), "other").Err(), "timeout")
 	p.Restore()
 	require.Equal(t, "1", db.Get(t.Context(), "counter").Val())
-	require.Equal(t, "2", db.Get(t.Context(), "other").Val())
 	require.NoError(t, rdb.Incr(t.Context(), "counter").Err())
 }
 
