@@ -57,7 +57,7 @@ func queueCycle(t *testing.T, rdb *redis.Client) {
 		require.Eventually(t, func() bool {
 			state, err := redistest.TaskState(ctx, rdb, queue, id)
 			return err == nil && state == want
-		}, 20*time.Second, 10*time.Millisecond, "task %s never became %q", id, want)
+		}, time.Minute, 10*time.Millisecond, "task %s never became %q", id, want)
 	}
 	wait("fine", "completed")
 	wait("dead", "archived")

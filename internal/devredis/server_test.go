@@ -125,7 +125,7 @@ func TestDoneFiresWhenRedisDiesByItself(t *testing.T) {
 	require.NoError(t, syscall.Kill(serverPid(t, rdb), syscall.SIGKILL))
 	select {
 	case <-inst.Done():
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		require.Fail(t, "Done did not fire")
 	}
 	require.NoError(t, inst.Close())

@@ -118,9 +118,9 @@ func serve(t *testing.T, rdb *redis.Client, h asynq.HandlerFunc) *asynq.Server {
 
 func waitState(t *testing.T, rdb *redis.Client, id, want string) {
 	t.Helper()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, patience)
 	require.Eventually(t, func() bool {
 		state, err := redistest.TaskState(ctx, rdb, queue, id)
 		return err == nil && state == want
-	}, 20*time.Second, 10*time.Millisecond, "task %s never became %q", id, want)
+	}, patience, 10*time.Millisecond, "task %s never became %q", id, want)
 }

@@ -66,7 +66,7 @@ func TestFrozenServerAnswersNothingUntilThawed(t *testing.T) {
 	s.Freeze()
 	require.Error(t, rdb.Ping(t.Context()).Err())
 	s.Thaw()
-	require.Eventually(t, func() bool { return rdb.Ping(t.Context()).Err() == nil }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return rdb.Ping(t.Context()).Err() == nil }, patience, 5*time.Millisecond)
 }
 
 func TestFrozenServerIsEndedWithTheTest(t *testing.T) {
@@ -88,7 +88,11 @@ func TestPasswordIsAskedForAndInTheURL(t *testing.T) {
 	require.ErrorContains(t, bare.Ping(t.Context()).Err(), "NOAUTH")
 }
 
-// impatient is a client that never tries again and waits 200 ms for an answer.
+// patience ends a test that hangs.
+const patience = time.Minute
+
+// impatient is a client that never tries again and waits 1 s for an answer, long
+// enough for one that comes on a busy machine.
 func impatient(t *testing.T, addr string) *redis.Client {
 	t.Helper()
 	return impatientOn(t, addr, 0)
@@ -97,8 +101,8 @@ func impatient(t *testing.T, addr string) *redis.Client {
 func impatientOn(t *testing.T, addr string, db int) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{
-		Addr: addr, DB: db, MaxRetries: -1, ReadTimeout: 200 * time.Millisecond,
-		DialTimeout: time.Second, DialerRetries: 1,
+		Addr: addr, DB: db, MaxRetries: -1, ReadTimeout: time.Second,
+		DialTimeout: patience, DialerRetries: 1,
 	})
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb

@@ -28,7 +28,7 @@ func TestReadyThenStopped(t *testing.T) {
 	p, socket := run(t)
 	require.NoError(t, p.WaitReady(t.Context()))
 	require.NoError(t, redisproc.Ping(t.Context(), "unix", socket))
-	require.NoError(t, p.Stop(10*time.Second))
+	require.NoError(t, p.Stop(time.Minute))
 	<-p.Done()
 	require.Error(t, redisproc.Ping(t.Context(), "unix", socket))
 	require.NoError(t, p.Stop(time.Second), "stopping what has ended")
