@@ -222,7 +222,7 @@ func TestFaultsOfTheConnection(t *testing.T) {
 			// A reset met while writing shows as EPIPE, or as a connection that the transport's reader closed already.
 			writing := errors.Is(r.err, syscall.EPIPE) || errors.Is(r.err, net.ErrClosed)
 			assert.True(t, errors.Is(r.err, c.want) || errors.Is(c.want, syscall.ECONNRESET) && writing, "%v", r.err)
-			require.Eventually(t, func() bool { return s.Bill().Requests == 1 }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return s.Bill().Requests == 1 }, patience, time.Millisecond)
 			b := s.Bill()
 			require.Equal(t, c.billed, b.Units)
 			require.Equal(t, c.complete, b.Complete == 1)
@@ -247,7 +247,7 @@ func TestResetWithinASmallBodyIsPartialToo(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Rules: []Rule{{Fault: FaultResetWithinBody, Name: "*", After: 1 << 20}}})
 	require.Error(t, send(t, s, clip("a.mp3", "tiny")).err)
-	require.Eventually(t, func() bool { return s.Bill().Partial == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Bill().Partial == 1 }, patience, time.Millisecond)
 	require.Zero(t, s.Bill().Units)
 }
 

@@ -121,7 +121,7 @@ func TestWhoLeavesAfterTheBodyHasPaid(t *testing.T) {
 	}()
 	r := do(newClient(t), clip("a.mp3", "x").request(t, s.URL).WithContext(ctx))
 	require.ErrorIs(t, r.err, context.Canceled)
-	require.Eventually(t, func() bool { return s.Bill().Outcomes[OutcomeClientGone] == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Bill().Outcomes[OutcomeClientGone] == 1 }, patience, time.Millisecond)
 	require.EqualValues(t, 1, s.Bill().Units)
 	require.EqualValues(t, 1, s.Bill().Complete)
 }
@@ -136,10 +136,10 @@ func TestWhoLeavesWithinTheBodyIsPartialAndFree(t *testing.T) {
 		"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"half.mp3\"\r\n\r\nhalf of it"
 	_, err = conn.Write([]byte("POST /upload/ HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 100000\r\n\r\n" + body))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return s.Bill().Send(77).Started == 1 }, 5*time.Second, time.Millisecond, "a running send is seen")
+	require.Eventually(t, func() bool { return s.Bill().Send(77).Started == 1 }, patience, time.Millisecond, "a running send is seen")
 	require.EqualValues(t, 1, s.Bill().Active)
 	require.NoError(t, conn.Close())
-	require.Eventually(t, func() bool { return s.Bill().Partial == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Bill().Partial == 1 }, patience, time.Millisecond)
 	b := s.Bill()
 	require.Zero(t, b.Units)
 	require.EqualValues(t, 1, b.Send(77).Partial)

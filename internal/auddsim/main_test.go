@@ -19,6 +19,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// patience ends a test that hangs.
+const patience = time.Minute
+
 // form is one request to the simulator.
 type form struct {
 	path   string // "/" by default
@@ -64,7 +67,7 @@ func (r reply) result(t *testing.T) map[string]any {
 func newClient(t testing.TB) *http.Client {
 	tr := &http.Transport{MaxIdleConnsPerHost: 100}
 	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: 30 * time.Second,
+	return &http.Client{Transport: tr, Timeout: 3 * patience,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 

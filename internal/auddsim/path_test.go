@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -143,10 +145,21 @@ func TestCatalogIsFoundAgain(t *testing.T) {
 
 func TestCatalogTakesTimeToIndex(t *testing.T) {
 	t.Parallel()
-	s := Start(t, Config{MatchShare: -1, IndexDelay: 200 * time.Millisecond})
-	send(t, s, upload(1, "x"))
-	require.Nil(t, send(t, s, clip("a.mp3", "x")).result(t))
-	require.Eventually(t, func() bool { return send(t, s, clip("a.mp3", "x")).result(t) != nil }, 5*time.Second, 10*time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		sim, err := New(Config{MatchShare: -1, IndexDelay: time.Hour})
+		require.NoError(t, err)
+		defer sim.Close()
+		ask := func(f form) reply {
+			r := httptest.NewRecorder()
+			sim.ServeHTTP(r, f.request(t, "http://sim"))
+			return reply{status: r.Code, body: r.Body.String()}
+		}
+		ask(upload(1, "x"))
+		time.Sleep(time.Hour - 1) //nolint:forbidigo // the bubble's clock
+		require.Nil(t, ask(clip("a.mp3", "x")).result(t))
+		time.Sleep(time.Nanosecond) //nolint:forbidigo // the bubble's clock
+		require.NotNil(t, ask(clip("a.mp3", "x")).result(t))
+	})
 }
 
 func TestWhichUploadsTakeEffect(t *testing.T) {
@@ -169,7 +182,7 @@ func TestWhichUploadsTakeEffect(t *testing.T) {
 	} {
 		s := Start(t, Config{Rules: []Rule{c.rule}})
 		send(t, s, upload(i, strings.Repeat("x", 2000)))
-		require.Eventually(t, func() bool { return s.Bill().Requests == 1 }, 5*time.Second, time.Millisecond, c.name)
+		require.Eventually(t, func() bool { return s.Bill().Requests == 1 }, patience, time.Millisecond, c.name)
 		require.Equal(t, c.stored, len(s.Catalog()) == 1, c.name)
 		require.EqualValues(t, 1, s.Bill().Send(int64(i)).Started, c.name)
 	}
