@@ -13,11 +13,12 @@ import (
 func TestOneKeyIsNeverInFlightTwice(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
+	begin := time.Now()
 	p := b.acquire(request("recognize_x"))
 	_, err := b.Acquire(t.Context(), request("recognize_x"))
 	var f *InFlight
 	require.ErrorAs(t, err, &f)
-	require.WithinDuration(t, time.Now().Add(12*time.Second), f.Until, 2*time.Second)
+	require.WithinRange(t, f.Until, begin.Add(11*time.Second), time.Now().Add(12*time.Second))
 	b.settle(p, done)
 	b.settle(b.acquire(request("recognize_x")), done)
 }
@@ -136,7 +137,7 @@ func TestCrashIsCountedAndNamedAtTheNextAcquire(t *testing.T) {
 	require.Equal(t, r.AttemptID, p.Lost.AttemptID)
 	require.Equal(t, "main", p.Lost.Source)
 	require.EqualValues(t, 1, p.Lost.Units)
-	require.WithinDuration(t, time.Now(), p.Lost.At, 5*time.Second)
+	require.WithinDuration(t, time.Now(), p.Lost.At, about)
 	require.Equal(t, 1, p.Record.Counted)
 	require.Equal(t, 1, p.Record.PossiblyBilled)
 	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
@@ -275,17 +276,25 @@ func TestGlobalConcurrencyHoldsOverPaths(t *testing.T) {
 func TestEndOfContextWhileWaitingForTheStartGivesThePermitBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
-		c.Paths = map[tasks.Path]Limits{tasks.Recognize: {RequestsPerMinute: 120}}
+		c.Paths = map[tasks.Path]Limits{tasks.Recognize: {RequestsPerMinute: 60}}
 		c.Lookahead = time.Second
 	})
-	b.settle(b.acquire(request(keyOf(1))), done)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := b.Acquire(ctx, request(keyOf(2)))
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NoError(t, b.Close())
-	require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
-	require.Equal(t, "0", b.rec(keyOf(2), "pb"))
+	for i := 1; ; i++ {
+		b.set(mainRecognize, "tat", 0)
+		b.settle(b.acquire(request(keyOf(0))), done)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		p, err := b.Acquire(ctx, request(keyOf(i)))
+		if err == nil && i < 50 { // this process was kept waiting for a second: the start had come
+			b.settle(p, done)
+			continue
+		}
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, b.Close())
+		require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+		require.Equal(t, "0", b.rec(keyOf(i), "pb"))
+		break
+	}
 }
 
 func TestARequestThatSaysNothingIsRefusedByName(t *testing.T) {

@@ -25,7 +25,7 @@ func TestAskTellsWhatAcquireWouldAndTakesNothing(t *testing.T) {
 	gate, wait, shut := ShutUntil(open)
 	require.True(t, shut)
 	require.Equal(t, GateHalt, gate)
-	require.InDelta(t, time.Hour, wait, float64(time.Minute))
+	require.InDelta(t, time.Hour, wait, float64(about))
 
 	_, err = g.Resume(t.Context(), "main", tasks.Recognize, "test")
 	require.NoError(t, err)

@@ -38,7 +38,7 @@ func TestNothingIsAdmittedBeforeAMissingBudgetIsSeeded(t *testing.T) {
 	ref := b.refused(request(keyOf(3)))
 	require.Equal(t, GateUnitsDay, ref.Gate)
 	require.True(t, ref.NoSource)
-	require.InDelta(t, time.Until(m.Periods[0].End).Seconds(), ref.RetryAfter.Seconds(), 5)
+	require.InDelta(t, time.Until(m.Periods[0].End).Seconds(), ref.RetryAfter.Seconds(), about.Seconds())
 
 	n, err := b.Seed(t.Context(), PeriodUnits{Period: m.Periods[0], Spent: 0})
 	require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestCallsSettledWhileABudgetIsSeededAreInTheSeed(t *testing.T) {
 	before, within := b.acquire(request(keyOf(1))), b.acquire(request(keyOf(2)))
 	require.NoError(t, b.rdb.Del(t.Context(), b.key("b:"+before.budgets)).Err())
 	b.settle(before, done) // its row is there before anybody reads
-	require.Eventually(t, func() bool { return time.Since(*before.confirmed.Load()) > 20*time.Millisecond }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return time.Since(*before.confirmed.Load()) > 20*time.Millisecond }, patience, time.Millisecond)
 	_, err = b.Acquire(t.Context(), request(keyOf(3)))
 	b.settle(within, done)
 	b.seedAll(err, 1)

@@ -8,4 +8,4 @@ import (
 	"reprise/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Wrap(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Wrap(m), redistest.IgnoreRedial()) }

@@ -20,15 +20,15 @@ func behindProxy(t *testing.T, change func(*Config)) (*bench, *redistest.Proxy) 
 	t.Helper()
 	direct := redistest.DB(t)
 	proxy := redistest.NewProxy(t, direct.Options().Addr)
-	rdb := redis.NewClient(&redis.Options{
-		Addr: proxy.Addr(), DB: direct.Options().DB, MaxRetries: 1, ReadTimeout: 200 * time.Millisecond, DialTimeout: 200 * time.Millisecond,
-	})
-	t.Cleanup(func() { _ = rdb.Close() })
 	cfg := DefaultConfig()
-	cfg.Timeout = time.Second
+	cfg.Timeout = cfg.PermitTTL - trustMargin
 	if change != nil {
 		change(&cfg)
 	}
+	rdb := redis.NewClient(&redis.Options{
+		Addr: proxy.Addr(), DB: direct.Options().DB, MaxRetries: 1, ReadTimeout: cfg.Timeout / 10, DialTimeout: cfg.Timeout,
+	})
+	t.Cleanup(func() { _ = rdb.Close() })
 	g, err := New(rdb, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = g.Close() })
@@ -65,14 +65,17 @@ func TestRedisCutFailsClosedAndEverythingGoesOnAfterwards(t *testing.T) {
 	require.Eventually(t, func() bool {
 		b.repeatLate()
 		return b.num(mainRecognize, "inflight") == 0
-	}, 10*time.Second, 10*time.Millisecond, "the settle is repeated by itself")
+	}, patience, 10*time.Millisecond, "the settle is repeated by itself")
 	require.Contains(t, []string{"", "0"}, b.rec(keyOf(2), "pb"), "no attempt was counted")
 	b.settle(b.acquire(request(keyOf(2))), done)
 }
 
 func TestAGrantWhoseAnswerNeverCameIsGivenBack(t *testing.T) {
 	t.Parallel()
-	b, proxy := behindProxy(t, oneSource(Limits{Concurrency: 1, UnitsPerDay: 10}))
+	b, proxy := behindProxy(t, func(c *Config) {
+		oneSource(Limits{Concurrency: 1, UnitsPerDay: 10})(c)
+		c.Timeout = 5 * time.Second
+	})
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 0)
 	proxy.Blackhole() // Redis does the work, nobody hears of it
@@ -83,7 +86,7 @@ func TestAGrantWhoseAnswerNeverCameIsGivenBack(t *testing.T) {
 	require.Eventually(t, func() bool {
 		b.repeatLate()
 		return b.num(mainRecognize, "inflight") == 0 && b.rec(r.Key, "t") == r.AttemptID
-	}, 10*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.Contains(t, []string{"", "0"}, b.rec(r.Key, "pb"))
 	p := b.acquire(request(r.Key))
 	require.Nil(t, p.Lost)
@@ -93,7 +96,9 @@ func TestAGrantWhoseAnswerNeverCameIsGivenBack(t *testing.T) {
 
 func TestAPermitThatCannotBeRenewedStopsBeingValid(t *testing.T) {
 	t.Parallel()
-	b, proxy := behindProxy(t, func(c *Config) { c.PermitTTL, c.RenewEvery = 4*time.Second, 200*time.Millisecond })
+	b, proxy := behindProxy(t, func(c *Config) {
+		c.PermitTTL, c.RenewEvery, c.Timeout = 4*time.Second, 200*time.Millisecond, 2*time.Second
+	})
 	p := b.acquire(request(keyOf(1)))
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -101,10 +106,10 @@ func TestAPermitThatCannotBeRenewedStopsBeingValid(t *testing.T) {
 	defer wg.Wait()
 	defer cancel()
 	proxy.Cut()
-	require.Eventually(t, func() bool { return p.Valid() != nil }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Valid() != nil }, patience, 20*time.Millisecond)
 	proxy.Restore()
 	// Nobody took its place: once confirmed it holds again.
-	require.Eventually(t, func() bool { return p.Valid() == nil || p.lost.Load() }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Valid() == nil || p.lost.Load() }, patience, 20*time.Millisecond)
 }
 
 func TestOneWorkersOperationsShareRoundTrips(t *testing.T) {

@@ -41,7 +41,7 @@ func settled(t *testing.T, p *Pauses, f *asynqFlag) {
 		action, err := turn(t, p, f)
 		require.NoError(t, err)
 		return action == ActionNone
-	}, 5*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
 }
 
 func TestManualAndAutomaticReasonsNeverUndoEachOther(t *testing.T) {
@@ -86,7 +86,7 @@ func TestReasonsKeepTheirEvidenceAndEndByThemselves(t *testing.T) {
 	require.Len(t, s.Reasons, 1)
 	require.Equal(t, "611: limit of streams", s.Reasons[0].Evidence)
 	require.Equal(t, "worker_1", s.Reasons[0].By)
-	require.WithinDuration(t, until, s.Reasons[0].Until, 2*time.Second)
+	require.WithinDuration(t, until, s.Reasons[0].Until, about)
 	b.set("pause:"+queue, "auto:throttle", "1000 900 w done")
 	s, err = p.State(t.Context(), queue)
 	require.NoError(t, err)

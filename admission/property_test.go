@@ -127,6 +127,7 @@ func TestAnyInterleavingKeepsBudgetsAndPermits(t *testing.T) {
 		for range 2 {
 			m.gates = append(m.gates, benchOn(t, rdb, func(c *Config) {
 				c.Paths = map[tasks.Path]Limits{tasks.Recognize: {Concurrency: modelPermits, UnitsPerDay: modelCap}}
+				c.PermitTTL = 10 * time.Minute // they end when the schedule says so
 			}))
 		}
 		_, err := m.gates[0].Acquire(t.Context(), request(keyOf(0)))

@@ -47,7 +47,7 @@ func race(t *testing.T, workers []*bench, goroutines int, length time.Duration) 
 	return n.Load(), time.Since(begin)
 }
 
-func TestRateIsExactForAllWorkersTogether(t *testing.T) {
+func TestARateIsNeverExceededByAllWorkersTogether(t *testing.T) {
 	t.Parallel()
 	limits := func(c *Config) {
 		c.AIMD.Off = true
@@ -56,12 +56,33 @@ func TestRateIsExactForAllWorkersTogether(t *testing.T) {
 	b := newBench(t, limits)
 	admitted, took := race(t, []*bench{b, benchOn(t, b.rdb, limits)}, 32, 2*time.Second)
 	require.LessOrEqual(t, float64(admitted), 200*took.Seconds()+5)
-	require.GreaterOrEqual(t, float64(admitted), 0.8*200*took.Seconds(), "on a machine busy with other tests")
+	require.Greater(t, admitted, int64(5), "more than the burst") // how many is a matter of the machine
+}
+
+// The other half of the promise, at the pace of the test: after the burst every
+// interval brings one call, whatever was refused in between.
+func TestNothingOfARateIsLost(t *testing.T) {
+	t.Parallel()
+	limits := oneSource(Limits{RequestsPerMinute: 1, RequestBurst: 5})
+	b := newBench(t, limits)
+	workers := []*bench{b, benchOn(t, b.rdb, limits)}
+	for i := range 5 {
+		b.settle(b.acquire(request(keyOf(i))), done)
+	}
+	for i := range 20 {
+		asker, other := workers[i%2], workers[(i+1)%2]
+		for k := range 3 {
+			require.Equal(t, GateRequests, other.refused(request(keyOf(100+3*i+k))).Gate)
+		}
+		b.set(mainRecognize, "tat", b.num(mainRecognize, "tat")-60e6) // an interval passes
+		asker.settle(asker.acquire(request(keyOf(5+i))), done)
+	}
+	require.Equal(t, GateRequests, b.refused(request(keyOf(99))).Gate)
 }
 
 func TestUnitsPerMinuteChargeWhatACallNeeds(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, oneSource(Limits{UnitsPerMinute: 60, UnitBurst: 10}))
+	b := newBench(t, oneSource(Limits{UnitsPerMinute: 1, UnitBurst: 10}))
 	r := request(keyOf(1))
 	r.Units = 10
 	p := b.acquire(r)
@@ -69,7 +90,7 @@ func TestUnitsPerMinuteChargeWhatACallNeeds(t *testing.T) {
 	r.Units = 5
 	ref := b.refused(r)
 	require.Equal(t, GateUnits, ref.Gate)
-	require.InDelta(t, 5, ref.RetryAfter.Seconds(), 0.2)
+	require.InDelta(t, 5*time.Minute, ref.RetryAfter, float64(about))
 	s := done
 	s.UnitsUsed = 2
 	b.settle(p, s) // 8 units come back
@@ -78,21 +99,22 @@ func TestUnitsPerMinuteChargeWhatACallNeeds(t *testing.T) {
 
 func TestACallLargerThanTheBurstWaitsForAFullBucketAndPaysInFull(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, oneSource(Limits{UnitsPerMinute: 60, UnitBurst: 10}))
+	b := newBench(t, oneSource(Limits{UnitsPerMinute: 1, UnitBurst: 10}))
 	r := request(keyOf(1))
 	r.Units = 30
 	b.acquire(r)
 	ref := b.refused(request(keyOf(2)))
-	require.InDelta(t, 21, ref.RetryAfter.Seconds(), 0.5, "30 units beyond a bucket of 10, and one cell")
+	require.LessOrEqual(t, ref.RetryAfter, 21*time.Minute, "30 units beyond a bucket of 10, and one cell")
+	require.Greater(t, ref.RetryAfter, 20*time.Minute)
 }
 
 func TestUnitsTakenBeforeAnIdleTimeAreNotGivenBackTwice(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, oneSource(Limits{UnitsPerMinute: 60, UnitBurst: 10}))
+	b := newBench(t, oneSource(Limits{UnitsPerMinute: 1, UnitBurst: 10}))
 	r := request(keyOf(1))
 	r.Units = 10
 	p := b.acquire(r)
-	b.set(mainRecognize, "utat", b.num(mainRecognize, "utat")-60e6) // a minute passes: the bucket is full again
+	b.set(mainRecognize, "utat", b.num(mainRecognize, "utat")-600e6) // ten minutes pass: the bucket is full again
 	r = request(keyOf(2))
 	r.Units = 10
 	b.acquire(r)
@@ -102,14 +124,17 @@ func TestUnitsTakenBeforeAnIdleTimeAreNotGivenBackTwice(t *testing.T) {
 
 func TestWaitersGetPlacesOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, oneSource(Limits{RequestsPerMinute: 60}))
+	b := newBench(t, oneSource(Limits{RequestsPerMinute: 15}))
 	b.acquire(request(keyOf(0)))
-	last := time.Duration(0)
+	var last time.Time // the earliest moment the last place can be
 	for i := range 5 {
+		asked := time.Now()
 		ref := b.refused(request(keyOf(i + 1)))
 		require.Equal(t, GateRequests, ref.Gate)
-		require.Greater(t, ref.RetryAfter, last+900*time.Millisecond)
-		last = ref.RetryAfter
+		if i > 0 {
+			require.Greater(t, time.Now().Add(ref.RetryAfter).Sub(last), 3900*time.Millisecond)
+		}
+		last = asked.Add(ref.RetryAfter)
 	}
 }
 
