@@ -52,6 +52,18 @@ func withTimeout(d time.Duration) func(*audd.Config) {
 	}
 }
 
+// unhurried repeats a call with longer and longer timeouts, until one is long
+// enough for a busy machine to be where the test wants the deadline to pass.
+func unhurried(t *testing.T, call func(timeout time.Duration) (there bool)) {
+	t.Helper()
+	for d := 50 * time.Millisecond; d < time.Minute; d *= 4 {
+		if call(d) {
+			return
+		}
+	}
+	require.Fail(t, "the deadline always passed before the call was that far")
+}
+
 // source is an audio reader that knows whether it was closed.
 type source struct {
 	io.Reader

@@ -122,23 +122,20 @@ func TestFailuresAfterTheFirstBodyByteAreSent(t *testing.T) {
 			_, _ = io.CopyN(io.Discard, c, 64<<10)
 			reset(c)
 		}, audd.KindTransport},
-		"reset after the body":      {afterRequest(reset), audd.KindTransport},
-		"hang-up after the body":    {afterRequest(func(net.Conn) {}), audd.KindTransport},
-		"no answer in time":         {afterRequest(func(c net.Conn) { drain(0, c) }), audd.KindTransport},
-		"answer cut in its head":    {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Le")), audd.KindTransport},
-		"answer is not HTTP":        {afterRequest(write("220 mail ready\r\n")), audd.KindTransport},
-		"body cut by length":        {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + cutJSON)), audd.KindBody},
-		"body cut in chunks":        {afterRequest(write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n29\r\n" + cutJSON + "\r\n")), audd.KindBody},
-		"body cut without length":   {afterRequest(write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + cutJSON)), audd.KindBody},
-		"body stops until deadline": {afterRequest(func(c net.Conn) { write("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + cutJSON)(c); drain(0, c) }), audd.KindBody},
-		"gzip cut":                  {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03ab")), audd.KindBody},
+		"reset after the body":    {afterRequest(reset), audd.KindTransport},
+		"hang-up after the body":  {afterRequest(func(net.Conn) {}), audd.KindTransport},
+		"answer cut in its head":  {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Le")), audd.KindTransport},
+		"answer is not HTTP":      {afterRequest(write("220 mail ready\r\n")), audd.KindTransport},
+		"body cut by length":      {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + cutJSON)), audd.KindBody},
+		"body cut in chunks":      {afterRequest(write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n29\r\n" + cutJSON + "\r\n")), audd.KindBody},
+		"body cut without length": {afterRequest(write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + cutJSON)), audd.KindBody},
+		"gzip cut":                {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03ab")), audd.KindBody},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			raw := plain(t, c.handle)
 			var hooks atomic.Int64
-			client := newClient(t, raw.URL, withTimeout(time.Second))
-			_, err := client.Upload(t.Context(), audd.UploadRequest{
+			_, err := newClient(t, raw.URL).Upload(t.Context(), audd.UploadRequest{
 				Audio:      audio(make([]byte, 4<<20)),
 				BeforeBody: func(context.Context) error { hooks.Add(1); return nil },
 			})
@@ -148,6 +145,30 @@ func TestFailuresAfterTheFirstBodyByteAreSent(t *testing.T) {
 			require.EqualValues(t, 1, hooks.Load())
 			require.EqualValues(t, 1, raw.accepted.Load(), "one connection, one request")
 			require.False(t, e.JSON)
+		})
+	}
+}
+
+func TestADeadlineAfterTheBodyIsSent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer string
+		kind   audd.Kind
+	}{
+		"no answer in time":         {"", audd.KindTransport},
+		"body stops until deadline": {"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + `{"status":`, audd.KindBody},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			unhurried(t, func(timeout time.Duration) bool {
+				raw := plain(t, afterRequest(func(conn net.Conn) { write(c.answer)(conn); drain(0, conn) }))
+				_, err := newClient(t, raw.URL, withTimeout(timeout)).Upload(t.Context(), audd.UploadRequest{Audio: audio(make([]byte, 4<<20))})
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				e := failed(t, err)
+				require.LessOrEqual(t, raw.accepted.Load(), int64(1), "one connection, one request")
+				require.False(t, e.JSON)
+				return e.Kind == c.kind && e.Phase == audd.PhaseSent
+			})
 		})
 	}
 }
