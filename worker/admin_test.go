@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hibiken/asynq"
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/auddsim"
@@ -34,7 +35,7 @@ func TestAdminListenerServesHealthMetricsAndTheWebUI(t *testing.T) {
 	p := r.clip("seen.wav")
 	r.enqueue(p)
 	r.run()
-	r.standing(p, 10*time.Second)
+	r.state(p, asynq.TaskStateCompleted, 10*time.Second) // what is counted is counted before the ack
 	<-r.worker.Ready()
 	base := "http://" + r.worker.AdminAddr()
 	for path, want := range map[string]string{

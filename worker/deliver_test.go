@@ -121,7 +121,7 @@ func TestRawTaskWithAShortTimeoutGetsARealOne(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, nil)
 	p := r.clip("short.wav")
-	r.enqueue(p, asynq.Timeout(5*time.Second))
+	r.enqueue(p, asynq.Timeout(30*time.Second))
 	r.run()
 	r.standing(p, 30*time.Second)
 	info := r.state(p, asynq.TaskStateCompleted, 10*time.Second)

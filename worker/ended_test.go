@@ -43,7 +43,7 @@ func TestAVerdictThatWaitsInTheOutboxIsRepeatedWithoutACall(t *testing.T) {
 	r.records = records
 	clip := r.clip("a.wav")
 	link, err := tasks.New(tasks.Recognize, tasks.Input{
-		Kind: tasks.URLInput, URL: "https://clips.example/b.mp3?sig=1", ExpiresAt: time.Now().Add(5 * time.Second).Unix(),
+		Kind: tasks.URLInput, URL: "https://clips.example/b.mp3?sig=1", ExpiresAt: time.Now().Add(time.Hour).Unix(),
 	}, tasks.Params{}, 0)
 	require.NoError(t, err)
 	id := int64(77)
@@ -59,10 +59,12 @@ func TestAVerdictThatWaitsInTheOutboxIsRepeatedWithoutACall(t *testing.T) {
 	}
 	require.EqualValues(t, 3, r.rdb.HLen(t.Context(), "reprise:{adm}:ended").Val())
 	sent := r.sim.Bill().Requests
-	require.True(t, eventually(10*time.Second, func() bool { return link.Input.ExpiredAt(time.Now()) }))
-	for _, p := range all {
+	for _, p := range []tasks.Payload{clip, upload} {
 		require.NoError(t, r.inspect.RunTask(p.Path.Queue(""), p.Key))
 	}
+	link.Input.ExpiresAt = time.Now().Add(-time.Hour).Unix() // the hour is over
+	require.NoError(t, r.inspect.DeleteTask("recognize", link.Key))
+	r.enqueue(link)
 	require.True(t, eventually(20*time.Second, func() bool { return strings.Count(r.log.String(), "answered from the store") == 3 }), r.log.String())
 	for _, p := range all {
 		r.state(p, asynq.TaskStateCompleted, 20*time.Second)

@@ -13,6 +13,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/auddsim"
+	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
 	"reprise/worker"
@@ -69,15 +70,16 @@ func TestAPanicInACallGivesItsPermitBackAndIsCharged(t *testing.T) {
 // The same work in two groups' queues was once paid twice when both waited.
 func TestTheSameWorkInTwoQueuesIsOneCall(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{Name: "slow*", Latency: 6 * time.Second}}}, func(o *worker.Options) {
+	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
 		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {Concurrency: 1}}
 		o.Admission.Groups = map[string]admission.Group{"g": {Weight: 1}}
 		o.Slots.Recognize = 30
 	})
-	slow := r.clip("slow.wav")
-	r.enqueue(slow)
+	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Name: "slow*"})
+	r.enqueue(r.clip("slow.wav"))
 	r.run()
-	require.True(t, eventually(10*time.Second, func() bool { return r.rdb.ZCard(t.Context(), "reprise:{adm}:p").Val() == 1 }))
+	_, err := r.sim.WaitHeld(t.Context(), 1)
+	require.NoError(t, err)
 	client := asynq.NewClientFromRedisClient(r.rdb)
 	var all []tasks.Payload
 	for i := range 8 {
@@ -89,6 +91,12 @@ func TestTheSameWorkInTwoQueuesIsOneCall(t *testing.T) {
 		_, err = client.EnqueueContext(t.Context(), task)
 		require.NoError(t, err)
 	}
+	require.True(t, eventually(10*time.Second, func() bool {
+		own, err := redistest.CountTasks(t.Context(), r.rdb, "recognize")
+		group, errGroup := redistest.CountTasks(t.Context(), r.rdb, "recognize.g")
+		return err == nil && errGroup == nil && own.Active == 1+len(all) && group.Active == len(all)
+	}), "both deliveries of each wait for the one permit: %s", r.log.String())
+	require.Equal(t, 1, r.sim.Release(hold))
 	require.True(t, eventually(60*time.Second, func() bool {
 		for _, p := range all {
 			for _, queue := range []string{"recognize", "recognize.g"} {

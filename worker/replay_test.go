@@ -34,7 +34,7 @@ func TestATaskThatIsArchivedOnlyAfterItsReplayBeganIsReplayed(t *testing.T) {
 	r.enqueue(p)
 	const queue = "asynq:{recognize}:"
 	require.NoError(t, r.rdb.LMove(ctx, queue+"pending", queue+"active", "RIGHT", "LEFT").Err())
-	require.NoError(t, r.rdb.ZAdd(ctx, queue+"lease", redis.Z{Score: float64(time.Now().Add(time.Minute).Unix()), Member: p.Key}).Err())
+	require.NoError(t, r.rdb.ZAdd(ctx, queue+"lease", redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()), Member: p.Key}).Err())
 	require.NoError(t, r.rdb.HSet(ctx, queue+"t:"+p.Key, "state", "active").Err())
 	r.refusedByAccount(p)
 	require.NoError(t, r.rdb.HSet(ctx, "reprise:{replay}:queues", "recognize", time.Now().Add(time.Second).UnixMilli()).Err())
