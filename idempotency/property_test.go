@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -241,7 +242,7 @@ func TestNoScheduleYieldsTwoAutomaticSends(t *testing.T) {
 	t.Parallel()
 	l, _ := open(t, filepath.Join(t.TempDir(), "reprise.db"))
 	runs, seen := 0, map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	schedules := func(t *rapid.T) {
 		runs++
 		w := &world{l: l, now: start, run: fmt.Sprint("run", runs), seen: seen}
 		for i, slot := range []int64{1, 2, 2} { // two contents fight for one slot
@@ -257,11 +258,14 @@ func TestNoScheduleYieldsTwoAutomaticSends(t *testing.T) {
 			"again": w.again, "crash": w.crash, "expire": w.expire, "expire 2": w.expire, "resolve": w.resolve,
 			"resolve 2": w.resolve, "reopen": w.reopen, "claim": w.claim, "pass": w.pass, "": w.check,
 		})
-	})
-	t.Log(seen)
-	for _, what := range []string{"send", "release", "resolve as settled", "resolve as retry"} {
-		require.Positive(t, seen[what], what)
 	}
+	all := []string{"send", "release", "resolve as settled", "resolve as retry"}
+	missing := func() bool { return slices.ContainsFunc(all, func(what string) bool { return seen[what] == 0 }) }
+	for try := 1; try == 1 || missing() && try <= 20; try++ { // few runs may leave something out by chance
+		rapid.Check(t, schedules)
+	}
+	t.Log(seen)
+	require.False(t, missing(), "want all of %q", all)
 }
 
 // The same with real concurrency: workers, latecomers and an expirer on one key,

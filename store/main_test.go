@@ -37,6 +37,7 @@ func open(t testing.TB, file string) *store.Store {
 func config(file string) store.Config {
 	cfg := store.DefaultConfig()
 	cfg.URL = "sqlite:" + file
+	cfg.BusyTimeout = time.Minute // a slow machine is not what the tests are about
 	return cfg
 }
 

@@ -53,7 +53,7 @@ func TestCallerThatGivesUpInALockedStoreHearsUnavailable(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reprise.db")
 	cfg := config(file)
-	cfg.BusyTimeout = time.Second
+	cfg.BusyTimeout = time.Minute
 	s, err := store.Open(context.Background(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
