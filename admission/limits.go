@@ -204,10 +204,14 @@ func (g *Gates) sees(revision int64) {
 	}
 }
 
+// ExpectLimits says that Redis had limits before this process began, because
+// calls were made: if it has none now, it has lost everything. Call it before Run.
+func (g *Gates) ExpectLimits() { g.met.Store(true) }
+
 // blindFor is how long unit budgets stay missing after Redis lost everything,
 // in ms: until every process has renewed the permits of its calls under way,
-// of which no call row and no budget knows. A Redis this process meets for the
-// first time lost nothing.
+// of which no call row and no budget knows. A Redis that never had limits, as
+// far as this process can know, lost nothing.
 func (g *Gates) blindFor() int64 {
 	if !g.met.Load() {
 		return 0

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"reprise/admission"
 	"reprise/store"
@@ -28,5 +29,24 @@ func (w *Worker) seed(ctx context.Context, missing *admission.MissingPeriods) er
 		return err
 	}
 	w.log.Info("unit budgets were seeded from the call rows", "budgets", len(found))
+	return nil
+}
+
+// recalled is how far back recall looks: no unit budget is longer.
+const recalled = 31 * 24 * time.Hour
+
+// recall tells admission whether calls were made before this worker started. If
+// so, a Redis without limits is not new, and calls of other workers may be under
+// way that it has forgotten.
+func (w *Worker) recall(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	spent, err := w.records.Spent(ctx, store.Spending{Since: w.now().Add(-recalled)})
+	if err != nil {
+		return fmt.Errorf("look for earlier calls: %w", err)
+	}
+	if spent > 0 {
+		w.gates.ExpectLimits()
+	}
 	return nil
 }

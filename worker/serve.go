@@ -19,6 +19,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.check(ctx); err != nil {
 		return err
 	}
+	if err := w.recall(ctx); err != nil {
+		return err
+	}
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup
 	defer group.Wait()

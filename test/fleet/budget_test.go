@@ -130,6 +130,31 @@ func TestRedisLostWholeInTheMiddleOfABatchOverspendsNothing(t *testing.T) {
 	require.GreaterOrEqual(t, r.sim.Sums().Units, int64(limit-3*slots))
 }
 
+// It never saw limits in Redis: that there were some, the call rows tell.
+func TestAWorkerThatStartsAfterRedisWasLostWholeOverspendsNothing(t *testing.T) {
+	t.Parallel()
+	const limit, kept = 40, 5
+	r := newRig(t, auddsim.Config{Limits: auddsim.Limits{Latency: 10 * time.Millisecond}})
+	r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*kept*"})
+	slow := func(o *worker.Options) {
+		daily(limit)(o)
+		o.Admission.RenewEvery = 8 * time.Second // until then Redis does not know of its calls again
+	}
+	r.worker(slow)
+	defer r.sim.Release("") // the worker waits for it when it stops
+	r.allDone(r.send("", "earlier", 2), 20*time.Second)
+	r.send("", "kept", kept)
+	r.held(kept) // no call row has these
+	require.NoError(t, r.rdb.FlushAll(t.Context()).Err())
+	r.worker(slow)
+	r.send("", "later", limit)
+	r.closed(recognize, "auto:units_day", 40*time.Second)
+	require.Len(t, r.held(kept), kept)
+	r.sim.Release("")
+	r.quiet(recognize)
+	require.LessOrEqual(t, r.sim.Sums().Units, int64(limit))
+}
+
 // lose deletes the unit budgets.
 func (r *rig) lose() {
 	r.t.Helper()
