@@ -41,7 +41,7 @@ func Load(into any, src Source) (warnings []string, err error) {
 		return nil, err
 	}
 	v := viper.NewWithOptions(viper.KeyDelimiter("\x00")) // keys of maps may have dots
-	warnings, err = readFile(v, src)
+	warnings, err = readFile(v, src, fields(root.typ))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func Load(into any, src Source) (warnings []string, err error) {
 	return c.warnings, nil
 }
 
-func readFile(v *viper.Viper, src Source) (warnings []string, err error) {
+func readFile(v *viper.Viper, src Source, known []field) (warnings []string, err error) {
 	file := src.File
 	if file == "" && src.Getenv != nil {
 		file = src.Getenv(EnvPrefix + "CONFIG")
@@ -80,7 +80,7 @@ func readFile(v *viper.Viper, src Source) (warnings []string, err error) {
 		return nil, fmt.Errorf("open settings file: %w", err)
 	}
 	v.SetConfigType("yaml")
-	warnings, err = spelling(text)
+	warnings, err = spelling(text, known)
 	if err := errors.Join(v.ReadConfig(bytes.NewReader(text)), err); err != nil {
 		return nil, fmt.Errorf("read settings file %s: %w", file, err)
 	}

@@ -164,9 +164,10 @@ func TestTheFileMustExistAndBeYAML(t *testing.T) {
 func TestASharedFileMayHoldKeysOfOtherCommands(t *testing.T) {
 	t.Parallel()
 	cfg := defaults()
-	_, err := settings.Load(&cfg, settings.Source{Shared: true, File: file(t, "elephant: {x: 1}\nslots: 5\n")})
+	warnings, err := settings.Load(&cfg, settings.Source{Shared: true, File: file(t, "Elephant: {X: 1}\nSlots: 5\n")})
 	require.NoError(t, err)
 	require.Equal(t, 5, cfg.Slots)
+	require.Equal(t, []string{`line 2 of the settings file: "Slots" is used as "slots"`}, warnings)
 	_, err = settings.Load(&cfg, settings.Source{Shared: true, File: file(t, "solts: 5\n")})
 	require.ErrorContains(t, err, "did you mean slots?")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -13,8 +14,8 @@ import (
 // spelling refuses what viper would pass over without a word: a key that is
 // there twice (viper ignores case, and which value wins depends on chance) and
 // a second document, of which it reads nothing. Its warnings name the keys that
-// are read in lower case.
-func spelling(file []byte) (warnings []string, err error) {
+// are read in lower case: the known ones, and those within them.
+func spelling(file []byte, known []field) (warnings []string, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(file))
 	var first, second yaml.Node
 	if err := decoder.Decode(&first); err != nil {
@@ -22,6 +23,18 @@ func spelling(file []byte) (warnings []string, err error) {
 	}
 	if !errors.Is(decoder.Decode(&second), io.EOF) {
 		return nil, errors.New("a second document (---) in it would not be read")
+	}
+	if _, err := spellingOf(&first); err != nil {
+		return nil, err
+	}
+	for _, top := range first.Content {
+		var read []*yaml.Node
+		for pair := range slices.Chunk(top.Content, 2) {
+			if slices.ContainsFunc(known, func(f field) bool { return f.name == strings.ToLower(pair[0].Value) }) {
+				read = append(read, pair...)
+			}
+		}
+		top.Content = read
 	}
 	return spellingOf(&first)
 }
