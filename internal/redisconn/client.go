@@ -91,7 +91,7 @@ func Admission(url string) (*Client, error) {
 }
 
 // Ping reports whether Redis at url can be used, with one try: at most 3 s for
-// the connection and 10 s for each answer.
+// the connection and 10 s for each answer, less if ctx ends.
 func Ping(ctx context.Context, url string) error {
 	opt, m, err := parse(url)
 	if err != nil {
@@ -101,8 +101,12 @@ func Ping(ctx context.Context, url string) error {
 	opt.DialTimeout, opt.ReadTimeout = pingDial, pingReply
 	rdb := redis.NewClient(opt)
 	defer rdb.Close()
+	defer context.AfterFunc(ctx, func() { _ = rdb.Close() })() // a read does not look at ctx
 	rdb.AddHook(maskHook{m})
 	if err := rdb.Ping(ctx).Err(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return fmt.Errorf("reach Redis: %w", err)
 	}
 	return nil

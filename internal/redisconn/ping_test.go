@@ -1,6 +1,7 @@
 package redisconn
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -15,4 +16,16 @@ func TestABusyRedisIsThere(t *testing.T) {
 	proxy := redistest.NewProxy(t, redistest.NewServer(t).Addr())
 	proxy.Delay(3200 * time.Millisecond)
 	require.NoError(t, Ping(t.Context(), "redis://"+proxy.Addr()))
+}
+
+// Ctrl-C, while a worker starts, was obeyed when the answer was given up.
+func TestASilentRedisHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.NewProxy(t, redistest.NewServer(t).Addr())
+	proxy.Blackhole()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	require.ErrorIs(t, Ping(ctx, "redis://"+proxy.Addr()), context.DeadlineExceeded)
+	require.Less(t, time.Since(begun), pingReply)
 }
