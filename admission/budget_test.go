@@ -235,3 +235,37 @@ func TestABudgetThatIsNoNumberIsSeededAgain(t *testing.T) {
 	b.acquire(request(keyOf(1)))
 	require.Equal(t, GateUnitsDay, b.refused(request(keyOf(2))).Gate)
 }
+
+// A seed that was under way when Redis lost everything knows no call that is
+// under way: it once gave away again what they have reserved.
+func TestASeedThatALossOvertookIsNotWritten(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]bool{"before there are limits again": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, oneSource(Limits{UnitsPerDay: 500}))
+			_, err := b.Acquire(t.Context(), request(keyOf(0)))
+			var m *MissingPeriods
+			require.ErrorAs(t, err, &m)
+			require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
+			if limits {
+				_, err = b.SeedLimits(t.Context())
+				require.NoError(t, err)
+			}
+			n, err := b.Seed(t.Context(), PeriodUnits{Period: m.Periods[0]})
+			require.NoError(t, err)
+			require.Zero(t, n)
+			require.Equal(t, GateUnits, b.refused(request(keyOf(0))).Gate)
+		})
+	}
+}
+
+// A clock that was set back must not keep budgets missing for ever.
+func TestABlindnessFarAheadIsNone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, oneSource(Limits{UnitsPerDay: 500}))
+	b.set("g", "blind", time.Now().Add(48*time.Hour).UnixMilli())
+	_, err := b.Acquire(t.Context(), request(keyOf(0)))
+	b.seedAll(err, 0)
+	b.acquire(request(keyOf(0)))
+}

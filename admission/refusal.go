@@ -24,7 +24,7 @@ type Gate string
 const (
 	GateConcurrency       Gate = "concurrency"        // permits of a source+path, configured or learned
 	GateRequests          Gate = "requests"           // requests per minute, configured or learned
-	GateUnits             Gate = "units"              // units per minute
+	GateUnits             Gate = "units"              // units per minute; and unit budgets just after Redis lost everything
 	GateUnitsDay          Gate = "units_day"          // unit budget of the day
 	GateUnitsMonth        Gate = "units_month"        // unit budget of the month
 	GateGlobalConcurrency Gate = "global_concurrency" // permits over all sources and paths

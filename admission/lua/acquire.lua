@@ -89,9 +89,9 @@ function M.budget(gate, t, r)
   if not r.bounded then return M.no('unbounded', FOREVER, true, true) end
   if r.units > gate.cap then return M.no('units_too_many', FOREVER, true, true) end
   local b = gate.budget
-  local blind = b.there and 0 or num(g, 'blind')
-  if blind > now and blind <= now + DAY then
-    return M.no('units', blind - now, false, false) -- what calls under way reserve is not known yet
+  local blind = b.there and 0 or M.blind()
+  if blind > 0 then
+    return M.no('units', blind, false, false) -- what calls under way reserve is not known yet
   elseif not b.there then
     t.missing = t.missing or {}
     t.missing[#t.missing + 1] = b.name

@@ -48,6 +48,13 @@ end
 
 function M.add(st, field, n) put(st, field, num(st, field) + n) end
 
+-- blind: ms for which unit budgets that are missing stay so, because Redis lost
+-- everything. What is further ahead than any is a clock that was set back.
+function M.blind()
+  local left = num(M.state('g'), 'blind') - now
+  return left > 0 and left <= DAY and left or 0
+end
+
 -- flush writes what the script changed; parts that keep something else add to
 -- flushers, which run before the state hashes are written.
 local flushers = {}

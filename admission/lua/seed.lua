@@ -1,8 +1,10 @@
--- seed: writes unit budgets that are missing; one that is there stays.
+-- seed: writes unit budgets that are missing; one that is there stays. Nothing is
+-- written if Redis has lost everything since the rows were read.
 --
 -- KEYS 1 <prefix>g
 -- ARGV 1 prefix · then per budget: name (<scope>:<period>), units spent by settled calls, ms of the clock before their reading began (0: unknown), ms to live
 -- reply: number of budgets written
+if num(M.state('g'), 'rev') == 0 or M.blind() > 0 then return 0 end
 local written = 0
 for i = 2, #ARGV, 4 do
   local key = P .. 'b:' .. ARGV[i]
