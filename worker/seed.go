@@ -32,21 +32,21 @@ func (w *Worker) seed(ctx context.Context, missing *admission.MissingPeriods) er
 	return nil
 }
 
-// recalled is how far back recall looks: no unit budget is longer.
-const recalled = 31 * 24 * time.Hour
+const (
+	// recalled is how far back recall looks: no unit budget is longer.
+	recalled = 31 * 24 * time.Hour
+	// recallTimeout bounds it: a store that takes longer has many calls.
+	recallTimeout = 2 * time.Second
+)
 
-// recall tells admission whether calls were made before this worker started. If
-// so, a Redis without limits is not new, and calls of other workers may be under
-// way that it has forgotten.
-func (w *Worker) recall(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+// recall tells admission whether calls were made before this worker started, or
+// whether that cannot be told. Then a Redis without limits is not new, and calls
+// of other workers may be under way that it has forgotten.
+func (w *Worker) recall(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, recallTimeout)
 	defer cancel()
 	spent, err := w.records.Spent(ctx, store.Spending{Since: w.now().Add(-recalled)})
-	if err != nil {
-		return fmt.Errorf("look for earlier calls: %w", err)
-	}
-	if spent > 0 {
+	if err != nil || spent > 0 {
 		w.gates.ExpectLimits()
 	}
-	return nil
 }

@@ -19,9 +19,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.check(ctx); err != nil {
 		return err
 	}
-	if err := w.recall(ctx); err != nil {
-		return err
-	}
+	w.recall(ctx)
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup
 	defer group.Wait()
