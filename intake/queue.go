@@ -44,7 +44,7 @@ func (in *Intake) enqueue(ctx context.Context, it *Item, st store.Standing) erro
 	case info.State == asynq.TaskStateArchived:
 		return refusal(fmt.Sprintf("is in the queue's archive (%s): run it from there, or pay again with --force", reasonOr(info.LastErr)))
 	}
-	return refusal("was finished by the queue, but this store has no result of it: pay again with --force")
+	return refusal("was finished by the queue, but this store has no result of it: if REPRISE_STORE_URL is the workers' store, pay again with --force")
 }
 
 // reopen raises the generation of a settled task and queues it. Each step may

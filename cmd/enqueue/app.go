@@ -51,7 +51,7 @@ func (a *app) flags(fs *pflag.FlagSet) {
 	fs.String("store", "", "store of results, sqlite:PATH (REPRISE_STORE_URL; default: worker dev's, else in the data folder)")
 	fs.String("data", settings.DefaultData, "data folder of worker dev (REPRISE_DATA)")
 	fs.Float64("price-per-1000", 0, "price of 1,000 units in dollars, to show money (REPRISE_PRICE_PER_1000)")
-	fs.StringVar(&a.group, "group", "", "customer or purpose whose queue and budget it goes to, as settings or `inspect group` name it")
+	fs.StringVar(&a.group, "group", "", "customer or purpose whose queue and budget it goes to, as settings or inspect group name it")
 	fs.BoolVar(&a.force, "force", false, "pay again for what is settled, also for what failed for good")
 	fs.BoolVar(&a.dryRun, "dry-run", false, "say what would be queued and what it costs at most; costs nothing")
 	fs.BoolVar(&a.json, "json", false, "print one JSON object instead of text")

@@ -125,6 +125,12 @@ func (s *session) waits(e evidence) cause {
 	if c, paused := s.pausedByPerson(e); paused {
 		return c
 	}
+	if e.workers == 0 && e.group != "" && e.groupState() == nil {
+		return cause{
+			Because: "no worker serves queue " + e.queue + ": there is no group " + e.group, When: "when there is that group",
+			ToDo: []string{"inspect group set " + e.group + " weight=1"},
+		}
+	}
 	if e.workers == 0 {
 		return cause{Because: "no worker serves queue " + e.queue + " on this Redis", When: "when a worker serves the queue", ToDo: []string{"start one: worker run"}}
 	}

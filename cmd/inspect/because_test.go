@@ -40,9 +40,11 @@ func TestBecauseNamesWhatATaskWaitsFor(t *testing.T) {
 		because string
 		todo    string
 	}{
-		"next in line":  {func(*evidence) {}, "WAITING", "a worker takes it next", ""},
-		"behind others": {func(e *evidence) { e.ahead = 2000 }, "WAITING", "2,000 tasks of its queue are before it", ""},
-		"nobody there":  {func(e *evidence) { e.workers = 0 }, "WAITING", "no worker serves queue recognize", "worker run"},
+		"next in line":       {func(*evidence) {}, "WAITING", "a worker takes it next", ""},
+		"behind others":      {func(e *evidence) { e.ahead = 2000 }, "WAITING", "2,000 tasks of its queue are before it", ""},
+		"nobody there":       {func(e *evidence) { e.workers = 0 }, "WAITING", "no worker serves queue recognize", "worker run"},
+		"no such group":      {func(e *evidence) { e.workers, e.group, e.queue = 0, "lost", "recognize.lost" }, "WAITING", "there is no group lost", "inspect group set lost weight=1"},
+		"nobody for a group": {func(e *evidence) { group(e); e.workers = 0 }, "WAITING", "no worker serves queue recognize.archive", "worker run"},
 		"paused by a person": {func(e *evidence) {
 			e.pause.Reasons = []admission.PauseReason{{Name: admission.ReasonManual, By: "ops", Evidence: "lunch"}}
 		}, "WAITING", "paused: manual by ops", "inspect resume recognize"},

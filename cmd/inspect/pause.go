@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -155,6 +156,9 @@ func expandTargets(args []string, only bool, all []string) ([]string, error) {
 		path, group, err := tasks.SplitQueue(arg)
 		if err != nil {
 			return nil, usage("%w%s", err, didYouMean(arg, all))
+		}
+		if group != "" && !slices.Contains(all, arg) {
+			return nil, usage("no queue %s%s (inspect queues lists them)", shownName(arg), didYouMean(arg, all))
 		}
 		if group != "" || only {
 			add(arg)

@@ -174,17 +174,21 @@ func (s *session) fromPending(ctx context.Context, e *evidence) error {
 	return nil
 }
 
-// serving counts the workers that serve a queue.
+// serving counts the workers that serve a queue; each may have several servers.
 func (s *session) serving(queue string) (int, error) {
 	servers, err := s.asynq.Servers()
 	if err != nil {
 		return 0, fmt.Errorf("look for workers: %w", err)
 	}
-	n := 0
+	type process struct {
+		host string
+		pid  int
+	}
+	workers := map[process]bool{}
 	for _, srv := range servers {
 		if _, ok := srv.Queues[queue]; ok {
-			n++
+			workers[process{srv.Host, srv.PID}] = true
 		}
 	}
-	return n, nil
+	return len(workers), nil
 }

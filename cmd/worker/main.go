@@ -65,7 +65,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		Use:   "worker",
 		Short: "Run AudD recognition jobs from a durable queue",
 		Example: `  worker dev --exit                             try everything once, no account needed (costs nothing)
-  REPRISE_REDIS_URL=redis://127.0.0.1:6379 AUDD_API_TOKEN=… worker run
+  REPRISE_REDIS_URL=redis://127.0.0.1:6379 REPRISE_STORE_URL=sqlite:reprise.db AUDD_API_TOKEN=… worker run
   worker config                                 print the settings in force, secrets masked`,
 		Long: `Run AudD recognition jobs from a durable queue.
 
