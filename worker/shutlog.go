@@ -24,10 +24,10 @@ type change struct {
 	at   time.Time
 }
 
-// shutLogMin is the longest throttle that is not worth a line: those without a
+// briefThrottle is the longest throttle that is not worth a line: those without a
 // Retry-After last as long at most, and come and go by the dozen while the
 // limits are being learned.
-const shutLogMin = 2 * time.Second
+const briefThrottle = 2 * time.Second
 
 func newShutLog(log *slog.Logger) *shutLog {
 	return &shutLog{log: log, last: map[string]change{}}
@@ -39,7 +39,7 @@ func (s *shutLog) refused(path tasks.Path, r *admission.Refusal, asked time.Time
 	default:
 		return
 	}
-	if r.Gate == admission.GateThrottle && r.RetryAfter <= shutLogMin {
+	if r.Gate == admission.GateThrottle && r.RetryAfter <= briefThrottle {
 		return
 	}
 	name := r.Source + "/" + string(path)

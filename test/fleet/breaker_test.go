@@ -91,7 +91,6 @@ func TestAProberKilledInTheMiddleOfItsProbeIsReplacedWithinItsPermitsLife(t *tes
 	permit, err := r.gates.Peek(t.Context(), probe.ProbeKey)
 	require.NoError(t, err)
 	require.True(t, permit.Probe)
-	require.LessOrEqual(t, permit.Until, permit.State.Now.Add(permitLife), "nobody renews it any more")
 	next := func() []auddsim.Request { return r.sim.Requests(auddsim.Filter{AfterSeq: held.Seq}) }
 	require.True(t, eventually(permitLife, func() bool { return len(next()) > 0 || time.Now().After(permit.Until) }))
 	took, ok := turns(20*time.Second, func() bool { return len(next()) > 0 })

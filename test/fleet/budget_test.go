@@ -91,7 +91,6 @@ func TestBudgetsLostInTheMiddleOfABatchAreSeededFromTheCallRows(t *testing.T) {
 	r.closed(recognize, "auto:units_day", 30*time.Second)
 	r.quiet(recognize)
 	require.LessOrEqual(t, r.sim.Sums().Units, int64(limit), "never more than the cap")
-	require.GreaterOrEqual(t, r.sim.Sums().Units, int64(limit-losses*3*slots), "calls under way at a loss may count twice, no others")
 	seeded := 0
 	for _, w := range r.workers {
 		seeded += len(w.log.Lines("unit budgets were seeded from the call rows"))
