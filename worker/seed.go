@@ -25,11 +25,11 @@ func (w *Worker) seed(ctx context.Context, missing *admission.MissingPeriods) er
 		}
 		found = append(found, admission.PeriodUnits{Period: p, Spent: spent})
 	}
-	written, err := w.gates.Seed(ctx, found...)
-	if written > 0 { // else another worker was first, or Redis has just lost everything
-		w.log.Info("unit budgets were seeded from the call rows", "budgets", written)
+	if _, err := w.gates.Seed(ctx, found...); err != nil {
+		return err
 	}
-	return err
+	w.log.Info("unit budgets were seeded from the call rows", "budgets", len(found))
+	return nil
 }
 
 const (
