@@ -63,7 +63,7 @@ func (g *Gates) Acquire(ctx context.Context, r Request) (*Permit, error) {
 var errUnseeded = errors.New("limits are not loaded")
 
 // unsent settles a permit nobody used.
-var unsent = Settlement{Outcome: tasks.Interrupted, Channel: ChannelNone}
+var unsent = CallReport{Outcome: tasks.Interrupted, Channel: tasks.ChannelNone}
 
 func (r Request) check() error {
 	switch {
@@ -112,7 +112,7 @@ func (g *Gates) read1(r Request, a answer) (*Permit, time.Duration, error) {
 	case 0:
 		ref := &Refusal{Gate: Gate(f.text()), Source: f.text(), RetryAfter: f.millis(), NoSource: f.bool(), Never: f.bool(), Reason: f.text()}
 		full := ref.Gate.isBudget() || ref.Gate == GateHalt && ref.Reason == string(tasks.Quota)
-		ref.FailFast = full && g.cfg.QuotaFull == QuotaFailFast
+		ref.FailFast = full && g.cfg.QuotaFull == tasks.QuotaFailFast
 		if !f.bad {
 			return nil, 0, ref
 		}

@@ -41,7 +41,7 @@ func TestSettleCountsOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	p := b.acquire(request("recognize_x"))
-	require.Equal(t, Record{}, p.Record)
+	require.Equal(t, tasks.AttemptRecord{}, p.Record)
 	b.settle(p, failed)
 	b.settle(p, failed)
 	p = b.acquire(request("recognize_x"))
@@ -83,7 +83,7 @@ func TestARepeatedSettleChangesNothingAfterLaterAttempts(t *testing.T) {
 	_, err = b.Acquire(t.Context(), Request{Key: last.Key, AttemptID: past[1].AttemptID, Path: last.Path, Units: 1, UnitsBounded: true})
 	require.ErrorIs(t, err, ErrSettled)
 	s := done
-	s.Channel = ChannelExcluded
+	s.Channel = tasks.ChannelExcluded
 	b.settle(p, s) // the record is cleared
 	past = append(past[1:], p)
 	repeat("the task is finished", 5)
@@ -118,7 +118,7 @@ func TestAnAttemptThatWasSettledGetsNoSecondPermit(t *testing.T) {
 func TestUnsentCallIsNotPossiblyBilled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.settle(b.acquire(request("recognize_x")), Settlement{Outcome: tasks.UnavailableUnsent, Channel: ChannelFailure, Counted: true})
+	b.settle(b.acquire(request("recognize_x")), CallReport{Outcome: tasks.UnavailableUnsent, Channel: tasks.ChannelFailure, Counted: true})
 	p := b.acquire(request("recognize_x"))
 	require.Equal(t, 1, p.Record.Counted)
 	require.Zero(t, p.Record.PossiblyBilled)
@@ -145,7 +145,7 @@ func TestCrashIsCountedAndNamedAtTheNextAcquire(t *testing.T) {
 	require.EqualValues(t, 1, b.num(budget, "spent"), "what the dead worker reserved may have been billed")
 	require.EqualValues(t, 1, b.num(budget, "reserved"))
 
-	b.settle(first, Settlement{Outcome: tasks.UnavailableUnsent, Channel: ChannelNone})
+	b.settle(first, CallReport{Outcome: tasks.UnavailableUnsent, Channel: tasks.ChannelNone})
 	require.EqualValues(t, 0, b.num(budget, "spent"), "a late settle puts it right")
 	b.settle(p, done)
 	require.EqualValues(t, 1, b.num(budget, "spent"))
@@ -169,10 +169,10 @@ func TestALostAttemptIsNamedUntilAnAttemptThatIsUsedNamedIt(t *testing.T) {
 	}
 	p := b.acquire(request(first.Key))
 	require.NotNil(t, p.Lost)
-	b.settle(p, Settlement{Outcome: tasks.Throttled, Channel: ChannelExcluded})
+	b.settle(p, CallReport{Outcome: tasks.Throttled, Channel: tasks.ChannelExcluded})
 	budget := "b:" + dead.budgets
 	require.EqualValues(t, 1, b.num(budget, "spent"))
-	b.settle(dead, Settlement{Outcome: tasks.UnavailableUnsent, Channel: ChannelNone})
+	b.settle(dead, CallReport{Outcome: tasks.UnavailableUnsent, Channel: tasks.ChannelNone})
 	require.EqualValues(t, 0, b.num(budget, "spent"), "its late settle is still put right")
 	b.set(mainRecognize, "thr", 1)
 	require.Nil(t, b.acquire(request(first.Key)).Lost)
@@ -202,7 +202,7 @@ func TestHigherGenerationStartsANewRecord(t *testing.T) {
 	r := request("recognize_x")
 	r.Generation = 3
 	p := b.acquire(r)
-	require.Equal(t, Record{Generation: 3}, p.Record)
+	require.Equal(t, tasks.AttemptRecord{Generation: 3}, p.Record)
 }
 
 func TestPermitIsOnlyTrustedWhileConfirmed(t *testing.T) {

@@ -134,7 +134,7 @@ func TestAProbeThatSaysNothingLetsTheNextOneTry(t *testing.T) {
 	b := newBench(t, nil)
 	b.fail(5)
 	b.cooled()
-	b.settle(b.acquire(request(keyOf(10))), Settlement{Outcome: tasks.Interrupted, Channel: ChannelExcluded})
+	b.settle(b.acquire(request(keyOf(10))), CallReport{Outcome: tasks.Interrupted, Channel: tasks.ChannelExcluded})
 	require.True(t, b.acquire(request(keyOf(11))).Probe)
 }
 
@@ -151,7 +151,7 @@ func TestReportsOfAnOldEpochChangeNothing(t *testing.T) {
 	epoch := b.num(mainRecognize, "epoch")
 	b.settle(old[5], failed)
 	b.settle(old[6], done)
-	account := Settlement{Outcome: tasks.Blocked, Channel: ChannelAccount, Halt: "source"}
+	account := CallReport{Outcome: tasks.Blocked, Channel: tasks.ChannelAccount, Halt: "source"}
 	b.settle(old[7], account)
 	require.Equal(t, epoch, b.num(mainRecognize, "epoch"))
 	require.EqualValues(t, 1, b.num(mainRecognize, "brk"))
@@ -234,7 +234,7 @@ func TestTheSameNotFoundFiveTimesHaltsThePath(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	for i := range 5 {
-		b.settle(b.acquire(request(keyOf(i))), Settlement{Outcome: tasks.NotFound, Channel: ChannelExcluded})
+		b.settle(b.acquire(request(keyOf(i))), CallReport{Outcome: tasks.NotFound, Channel: tasks.ChannelExcluded})
 	}
 	ref := b.refused(request(keyOf(9)))
 	require.Equal(t, GateHalt, ref.Gate)

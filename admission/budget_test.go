@@ -71,7 +71,7 @@ func TestFlushedBudgetIsSeededWithCallsUnderWayOnTop(t *testing.T) {
 	_, err = b.Acquire(t.Context(), request(keyOf(1)))
 	b.seedAll(err, 9)
 	require.Equal(t, GateUnitsDay, b.refused(request(keyOf(1))).Gate, "9 settled and 1 under way")
-	b.settle(p, Settlement{Outcome: tasks.UnavailableUnsent, Channel: ChannelNone})
+	b.settle(p, CallReport{Outcome: tasks.UnavailableUnsent, Channel: tasks.ChannelNone})
 	b.acquire(request(keyOf(1)))
 }
 
@@ -194,7 +194,7 @@ func TestQuotaFailFastSaysSo(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		oneSource(Limits{UnitsPerDay: 5})(c)
-		c.QuotaFull = QuotaFailFast
+		c.QuotaFull = tasks.QuotaFailFast
 	})
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 5)

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"reprise/tasks"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,7 +104,7 @@ func TestAfterTwoFailuresOfATaskItsSourceGoesLast(t *testing.T) {
 	for range 10 {
 		p := b.acquire(request("recognize_x"))
 		require.Equal(t, "b", p.Source)
-		b.settle(p, Settlement{Outcome: throttled.Outcome, Channel: ChannelNone})
+		b.settle(p, CallReport{Outcome: throttled.Outcome, Channel: tasks.ChannelNone})
 		require.NoError(t, b.rdb.HSet(t.Context(), b.key("s:b:recognize"), "thr", 0).Err())
 	}
 }

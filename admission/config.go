@@ -63,15 +63,6 @@ const (
 	LeastInflight SourcePolicy = "least_inflight" // the least busy
 )
 
-// QuotaFull says what a used-up unit budget means for a task (R14).
-type QuotaFull string
-
-// The closed set of answers to a full quota.
-const (
-	QuotaWait     QuotaFull = "wait"      // until the period ends
-	QuotaFailFast QuotaFull = "fail_fast" // Refusal.FailFast is set
-)
-
 // Config is everything admission can be told. The zero value is not valid;
 // start from DefaultConfig. Limits, groups, AIMD and breaker only seed what is
 // in Redis: once there, SetLimits changes them (R49).
@@ -87,7 +78,7 @@ type Config struct {
 	SourcePolicy SourcePolicy                     // default health_aware
 	TimeZone     string                           // IANA name; default UTC
 	MonthAnchor  int                              // first day of the budget month, 1 … 28; default 1
-	QuotaFull    QuotaFull                        // default wait
+	QuotaFull    tasks.QuotaFull                  // default wait
 	PermitTTL    time.Duration                    // how long an unrenewed permit lives; default 12 s
 	RenewEvery   time.Duration                    // default 3 s
 	Lookahead    time.Duration                    // how far ahead a start may be promised; Acquire waits for it; default 50 ms
@@ -107,7 +98,7 @@ func DefaultConfig() Config {
 		SourcePolicy: HealthAware,
 		TimeZone:     "UTC",
 		MonthAnchor:  1,
-		QuotaFull:    QuotaWait,
+		QuotaFull:    tasks.QuotaWait,
 		PermitTTL:    12 * time.Second,
 		RenewEvery:   3 * time.Second,
 		Lookahead:    50 * time.Millisecond,

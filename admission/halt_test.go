@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	badToken = Settlement{Outcome: tasks.Authentication, Channel: ChannelAccount, Halt: "source"}
-	noQuota  = Settlement{Outcome: tasks.Quota, Channel: ChannelAccount, Halt: "path"}
+	badToken = CallReport{Outcome: tasks.Authentication, Channel: tasks.ChannelAccount, Halt: "source"}
+	noQuota  = CallReport{Outcome: tasks.Quota, Channel: tasks.ChannelAccount, Halt: "path"}
 )
 
 func withToken(fingerprint string) func(*Config) {
@@ -106,7 +106,7 @@ func TestQuotaHaltsThePathAndIsProbedEachHour(t *testing.T) {
 func TestBlockedIsProbedOnlyWhereItMayPass(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	maybe := Settlement{Outcome: tasks.Blocked, Channel: ChannelAccount, Halt: "source", Probeable: true}
+	maybe := CallReport{Outcome: tasks.Blocked, Channel: tasks.ChannelAccount, Halt: "source", Probeable: true}
 	b.settle(b.acquire(request(keyOf(1))), maybe)
 	require.InDelta(t, 300, b.refused(request(keyOf(2))).RetryAfter.Seconds(), about.Seconds())
 	b.age(301*time.Second, "halt_probe")
@@ -146,7 +146,7 @@ func TestAPersonHaltsASourceUntilATime(t *testing.T) {
 
 func TestAUsedUpQuotaFailsFastWhereAsked(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(c *Config) { c.QuotaFull = QuotaFailFast })
+	b := newBench(t, func(c *Config) { c.QuotaFull = tasks.QuotaFailFast })
 	b.settle(b.acquire(request(keyOf(1))), noQuota)
 	ref := b.refused(request(keyOf(2)))
 	require.Equal(t, string(tasks.Quota), ref.Reason)

@@ -71,7 +71,7 @@ func (b *bench) refused(r Request) *Refusal {
 	return ref
 }
 
-func (b *bench) settle(p *Permit, s Settlement) {
+func (b *bench) settle(p *Permit, s CallReport) {
 	b.t.Helper()
 	require.NoError(b.t, b.Settle(context.Background(), p, s))
 }
@@ -142,8 +142,8 @@ const (
 )
 
 var (
-	done      = Settlement{Outcome: tasks.Match, Channel: ChannelSuccess, PossiblyBilled: true, UnitsUsed: 1, Latency: 200 * time.Millisecond, ClearRecord: true}
-	failed    = Settlement{Outcome: tasks.Unavailable, Channel: ChannelFailure, Counted: true, PossiblyBilled: true, UnitsUsed: 1, Latency: time.Second}
-	late      = Settlement{Outcome: tasks.Match, Channel: ChannelSuccess, PossiblyBilled: true, UnitsUsed: 1, Latency: time.Minute} // what is measured in latencies takes long
-	throttled = Settlement{Outcome: tasks.Throttled, Channel: ChannelExcluded, Latency: 20 * time.Millisecond}
+	done      = CallReport{Outcome: tasks.Match, Channel: tasks.ChannelSuccess, PossiblyBilled: true, UnitsUsed: 1, Latency: 200 * time.Millisecond, ClearRecord: true}
+	failed    = CallReport{Outcome: tasks.Unavailable, Channel: tasks.ChannelFailure, Counted: true, PossiblyBilled: true, UnitsUsed: 1, Latency: time.Second}
+	late      = CallReport{Outcome: tasks.Match, Channel: tasks.ChannelSuccess, PossiblyBilled: true, UnitsUsed: 1, Latency: time.Minute} // what is measured in latencies takes long
+	throttled = CallReport{Outcome: tasks.Throttled, Channel: tasks.ChannelExcluded, Latency: 20 * time.Millisecond}
 )

@@ -128,7 +128,7 @@ func TestOneWorkersOperationsShareRoundTrips(t *testing.T) {
 					t.Errorf("acquire: %s", err)
 					return
 				}
-				b.SettleLater(p, Settlement{Outcome: tasks.Match, Channel: ChannelSuccess, ClearRecord: true})
+				b.SettleLater(p, CallReport{Outcome: tasks.Match, Channel: tasks.ChannelSuccess, ClearRecord: true})
 			}
 		})
 	}

@@ -43,8 +43,8 @@ func (g *Gates) Peek(ctx context.Context, key string) (Snapshot, error) {
 }
 
 // recordOf reads a record as Redis holds it.
-func recordOf(j hash) Record {
-	return Record{
+func recordOf(j hash) tasks.AttemptRecord {
+	return tasks.AttemptRecord{
 		Generation: j.int("gen"), Counted: int(j.int("counted")), PossiblyBilled: int(j.int("pb")), Streak: int(j.int("streak")),
 		SameOutcome: int(j.int("same")), Throttles: int(j.int("thr")), LastOutcome: tasks.Outcome(j["last"]),
 		Spent: time.Duration(j.int("spent")) * time.Millisecond, FirstFailure: j.moment("ff"),

@@ -20,19 +20,6 @@ type Request struct {
 	Pinned       string     // only this source; empty = any
 }
 
-// Record is what is remembered of a task over all its attempts (R7).
-type Record struct {
-	Generation     int64
-	Counted        int           // attempts that count against max_attempts
-	PossiblyBilled int           // calls that may have been billed
-	Streak         int           // counted failures in a row
-	SameOutcome    int           // how often LastOutcome came in a row
-	Throttles      int           // throttles in a row
-	LastOutcome    tasks.Outcome // empty before the first settle
-	Spent          time.Duration // sum of the task's own calls and backoffs
-	FirstFailure   time.Time     // zero before the first failure
-}
-
 // Lost is an attempt of the key that was admitted and never settled: its
 // worker died, or its settlement never arrived. Its units stay charged and it
 // is already counted in the Record.
@@ -53,11 +40,11 @@ type Permit struct {
 	Path           tasks.Path
 	Group          string
 	Source         string
-	Epoch          int64  // of the source+path; reports of an older epoch are ignored
-	Units          int64  // reserved
-	Probe          bool   // this call decides whether a shut source reopens
-	Record         Record // before this attempt, a Lost one included
-	Lost           *Lost  // nil = none
+	Epoch          int64               // of the source+path; reports of an older epoch are ignored
+	Units          int64               // reserved
+	Probe          bool                // this call decides whether a shut source reopens
+	Record         tasks.AttemptRecord // before this attempt, a Lost one included
+	Lost           *Lost               // nil = none
 
 	generation int64
 	admitted   int64                     // ms of Redis's clock

@@ -57,7 +57,7 @@ func (m *model) settle(rt *rapid.T) {
 	}
 	p := m.held[i]
 	m.held = append(m.held[:i], m.held[i+1:]...)
-	s := Settlement{Outcome: tasks.Match, Channel: ChannelSuccess, PossiblyBilled: true, UnitsUsed: rapid.Int64Range(0, p.Units).Draw(rt, "used")}
+	s := CallReport{Outcome: tasks.Match, Channel: tasks.ChannelSuccess, PossiblyBilled: true, UnitsUsed: rapid.Int64Range(0, p.Units).Draw(rt, "used")}
 	s.ClearRecord = rapid.Bool().Draw(rt, "finished")
 	for range rapid.IntRange(1, 3).Draw(rt, "times") {
 		require.NoError(rt, m.gates[0].Settle(m.t.Context(), p, s))
@@ -92,7 +92,7 @@ func (m *model) lateSettle(rt *rapid.T) {
 		return
 	}
 	m.dead = append(m.dead[:i], m.dead[i+1:]...)
-	require.NoError(rt, m.gates[1].Settle(m.t.Context(), p, Settlement{Outcome: tasks.Interrupted, Channel: ChannelNone}))
+	require.NoError(rt, m.gates[1].Settle(m.t.Context(), p, CallReport{Outcome: tasks.Interrupted, Channel: tasks.ChannelNone}))
 	m.kept -= p.Units
 }
 

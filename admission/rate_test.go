@@ -118,7 +118,7 @@ func TestUnitsTakenBeforeAnIdleTimeAreNotGivenBackTwice(t *testing.T) {
 	r = request(keyOf(2))
 	r.Units = 10
 	b.acquire(r)
-	b.settle(p, Settlement{Outcome: tasks.Interrupted, Channel: ChannelNone})
+	b.settle(p, CallReport{Outcome: tasks.Interrupted, Channel: tasks.ChannelNone})
 	require.Equal(t, GateUnits, b.refused(request(keyOf(3))).Gate)
 }
 

@@ -66,7 +66,7 @@ func (r *reader) permit(q Request) (p *Permit, start time.Duration) {
 	if len(r.list) == 0 { // a task without a history
 		return p, start
 	}
-	p.Record = Record{
+	p.Record = tasks.AttemptRecord{
 		Generation: r.int(), Counted: int(r.int()), PossiblyBilled: int(r.int()), Streak: int(r.int()), SameOutcome: int(r.int()),
 		Throttles: int(r.int()), LastOutcome: tasks.Outcome(r.text()), Spent: r.millis(), FirstFailure: r.moment(),
 	}

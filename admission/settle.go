@@ -9,22 +9,10 @@ import (
 	"reprise/tasks"
 )
 
-// Channel is what the breaker hears of an attempt.
-type Channel = string
-
-// The closed set of channels.
-const (
-	ChannelSuccess  Channel = "success"  // AudD answered and the account is fine
-	ChannelFailure  Channel = "failure"  // AudD did not answer usefully
-	ChannelAccount  Channel = "account"  // authentication, quota, subscription, blocked
-	ChannelExcluded Channel = "excluded" // says nothing about health
-	ChannelNone     Channel = "none"     // no call was made
-)
-
-// Settlement is the end of an attempt: report, refund and release in one.
-type Settlement struct {
+// CallReport is the end of an attempt: report, refund and release in one.
+type CallReport struct {
 	Outcome        tasks.Outcome
-	Channel        string        // success, failure, account, excluded or none
+	Channel        tasks.Channel // empty = none
 	Halt           string        // "" none, "path" or "source": what an account answer halts
 	Probeable      bool          // a blocked answer that may pass by itself: probed every few minutes
 	Shut           time.Duration // Retry-After of a throttle; 0 = AudD named none
@@ -40,7 +28,7 @@ type Settlement struct {
 // Settle ends an attempt and waits until Redis has it. Repeating it changes
 // nothing. If the error wraps ErrUnavailable or is the end of ctx, the settle
 // is repeated in the background while Run runs, for up to ten minutes.
-func (g *Gates) Settle(ctx context.Context, p *Permit, s Settlement) error {
+func (g *Gates) Settle(ctx context.Context, p *Permit, s CallReport) error {
 	o := g.settling(p, s)
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
@@ -60,19 +48,19 @@ func (g *Gates) Settle(ctx context.Context, p *Permit, s Settlement) error {
 
 // SettleLater is Settle without waiting: release and report may lag the answer
 // to the queue (R20), results may not. Safe to call while shutting down.
-func (g *Gates) SettleLater(p *Permit, s Settlement) { g.combiner.push(g.settling(p, s)) }
+func (g *Gates) SettleLater(p *Permit, s CallReport) { g.combiner.push(g.settling(p, s)) }
 
-func (g *Gates) settling(p *Permit, s Settlement) *op {
+func (g *Gates) settling(p *Permit, s CallReport) *op {
 	g.mu.Lock()
 	delete(g.permits, p.AttemptID)
 	g.mu.Unlock()
 	channel := s.Channel
 	if channel == "" {
-		channel = ChannelNone
+		channel = tasks.ChannelNone
 	}
 	args := []any{
 		p.Key, p.AttemptID, p.Source, string(p.Path), p.Group, p.generation, p.Epoch, p.admitted, p.budgets,
-		string(s.Outcome), channel, s.Halt, flag(s.Probeable), s.Shut.Milliseconds(), flag(s.Counted), flag(s.PossiblyBilled), s.UnitsUsed,
+		string(s.Outcome), string(channel), s.Halt, flag(s.Probeable), s.Shut.Milliseconds(), flag(s.Counted), flag(s.PossiblyBilled), s.UnitsUsed,
 		s.Latency.Milliseconds(), s.Backoff.Milliseconds(), flag(s.ClearRecord),
 	}
 	return &op{settle: true, path: string(p.Path), args: args, orphan: func(a answer) {

@@ -87,8 +87,8 @@ type State struct {
 type Snapshot struct {
 	Key       string
 	Path      tasks.Path
-	Group     string // of the last attempt; empty = none or no attempt yet
-	Record    Record // after all settled attempts; PossiblyBilled includes the one in flight
+	Group     string              // of the last attempt; empty = none or no attempt yet
+	Record    tasks.AttemptRecord // after all settled attempts; PossiblyBilled includes the one in flight
 	InFlight  bool
 	Until     time.Time // when the permit ends unless renewed
 	AttemptID string    // of the unsettled attempt; empty = none

@@ -18,7 +18,7 @@ func TestPeekTellsWhatATaskWaitsFor(t *testing.T) {
 	})
 	s, err := b.Peek(t.Context(), keyOf(1))
 	require.NoError(t, err)
-	require.Equal(t, Record{}, s.Record)
+	require.Equal(t, tasks.AttemptRecord{}, s.Record)
 	_, err = b.Acquire(t.Context(), backfill(keyOf(1)))
 	b.seedAll(err, 2)
 	b.settle(b.acquire(backfill(keyOf(1))), failed)

@@ -50,7 +50,7 @@ func (c Config) Validate() error {
 	if !slices.Contains([]SourcePolicy{HealthAware, RoundRobin, LeastInflight}, c.SourcePolicy) {
 		p.add("source_policy %q: want health_aware, round_robin or least_inflight", c.SourcePolicy)
 	}
-	if c.QuotaFull != QuotaWait && c.QuotaFull != QuotaFailFast {
+	if c.QuotaFull != tasks.QuotaWait && c.QuotaFull != tasks.QuotaFailFast {
 		p.add("quota_full %q: want wait or fail_fast", c.QuotaFull)
 	}
 	return errors.Join(p...)

@@ -132,7 +132,7 @@ func askOnce(ctx context.Context, rdb *redis.Client) error {
 	if err != nil {
 		return fmt.Errorf("ask admission after the drain: %w", err)
 	}
-	err = gates.Settle(ctx, permit, admission.Settlement{Outcome: tasks.Interrupted, Channel: admission.ChannelNone})
+	err = gates.Settle(ctx, permit, admission.CallReport{Outcome: tasks.Interrupted, Channel: tasks.ChannelNone})
 	if err != nil {
 		return fmt.Errorf("give a permit back after the drain: %w", err)
 	}

@@ -144,7 +144,7 @@ func matched(ctx context.Context, f *fleet, p tasks.Payload) (err error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		s, err := records.Standing(ctx, p.Key)
+		s, err := records.TaskStatus(ctx, p.Key)
 		switch {
 		case err != nil:
 			return err

@@ -173,8 +173,8 @@ func (m *memoryRecords) Settle(_ context.Context, settled ...store.Settlement) e
 	return nil
 }
 
-func (*memoryRecords) Standing(context.Context, string) (store.Standing, error) {
-	return store.Standing{}, nil
+func (*memoryRecords) TaskStatus(context.Context, string) (store.TaskStatus, error) {
+	return store.TaskStatus{}, nil
 }
 func (*memoryRecords) Spent(context.Context, store.Spending) (int64, error) { return 0, nil }
 func (*memoryRecords) Ping(context.Context) error                           { return nil }

@@ -20,7 +20,7 @@ func other(n int64, name string, replace bool) idempotency.Claim {
 	return c
 }
 
-func attemptFor(c idempotency.Claim, id string) idempotency.Attempt {
+func attemptFor(c idempotency.Claim, id string) idempotency.LatchRequest {
 	a := attempt(c.AudioID, id)
 	a.Key, a.SHA256 = c.Key, c.SHA256
 	return a

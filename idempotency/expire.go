@@ -11,8 +11,8 @@ import (
 // Expire is what a redelivery does with a send that nobody concluded: past
 // sent_at + timeout + margin it becomes uncertain. Earlier, and in every other
 // state, nothing changes. It returns where the key stands afterwards.
-func (l *Ledger) Expire(ctx context.Context, key string, now time.Time) (Standing, error) {
-	var st Standing
+func (l *Ledger) Expire(ctx context.Context, key string, now time.Time) (UploadStatus, error) {
+	var st UploadStatus
 	err := l.write(ctx, "expire an upload", func(ctx context.Context, tx *txn) error {
 		var err error
 		if st, err = l.look(ctx, tx, key); err != nil {
@@ -28,7 +28,7 @@ func (l *Ledger) Expire(ctx context.Context, key string, now time.Time) (Standin
 		return err
 	})
 	if err != nil {
-		return Standing{}, err
+		return UploadStatus{}, err
 	}
 	return st, nil
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Attempt is one call that wants to send.
-type Attempt struct {
+// LatchRequest is one call that wants to send.
+type LatchRequest struct {
 	Key       string
 	AttemptID string // of one HTTP request, never used for another
 	Source    string
@@ -24,7 +24,7 @@ type Attempt struct {
 	At time.Time
 }
 
-func (a Attempt) validate() error {
+func (a LatchRequest) validate() error {
 	switch {
 	case a.Key == "", a.AttemptID == "", a.Source == "":
 		return fmt.Errorf("key, attempt id and source are required: %w", ErrInvalid)
@@ -61,7 +61,7 @@ type Latched struct {
 // latch may stand although nobody sends. *TakenError, *SlotTakenError,
 // *SlotBusyError and *BehindError say who is in the way; any other error means
 // that the ledger could not be asked.
-func (l *Ledger) Latch(ctx context.Context, a Attempt) (Latched, error) {
+func (l *Ledger) Latch(ctx context.Context, a LatchRequest) (Latched, error) {
 	if err := a.validate(); err != nil {
 		return Latched{}, fmt.Errorf("latch an upload: %w", err)
 	}
@@ -105,7 +105,7 @@ func repeatedAt(now, sentAt time.Time) time.Time {
 
 // repeated answers an attempt that comes again. An error here leaves
 // everything as it is.
-func (l *Ledger) repeated(a Attempt, mine Send) error {
+func (l *Ledger) repeated(a LatchRequest, mine Send) error {
 	if mine.Key != a.Key || mine.Source != a.Source || mine.AudioID != a.AudioID {
 		return fmt.Errorf("attempt %s latched for another upload: %w", a.AttemptID, ErrInvalid)
 	}
@@ -128,7 +128,7 @@ func (l *Ledger) over(s Send) time.Time { return s.SentAt.Add(s.Timeout + l.cfg.
 
 // free returns the key's current generation if nothing was sent in it. It
 // makes the key's row when a raw task was enqueued without a claim.
-func (l *Ledger) free(ctx context.Context, tx *txn, a Attempt) (generation int64, err error) {
+func (l *Ledger) free(ctx context.Context, tx *txn, a LatchRequest) (generation int64, err error) {
 	k, found, err := keyOf(ctx, tx, a.Key)
 	if err != nil {
 		return 0, err
@@ -151,7 +151,7 @@ func (l *Ledger) free(ctx context.Context, tx *txn, a Attempt) (generation int64
 
 // takeSlot makes sure that the slot is the key's own and that nothing else is
 // on its way into it.
-func (l *Ledger) takeSlot(ctx context.Context, tx *txn, a Attempt) error {
+func (l *Ledger) takeSlot(ctx context.Context, tx *txn, a LatchRequest) error {
 	slot, found, err := slotOf(ctx, tx, a.Source, a.AudioID)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (l *Ledger) onItsWay(ctx context.Context, q querier, at slotRef) (key strin
 	return key, instant(over).Add(l.cfg.Margin), nil
 }
 
-func insertSend(ctx context.Context, tx *txn, a Attempt, generation int64) error {
+func insertSend(ctx context.Context, tx *txn, a LatchRequest, generation int64) error {
 	if a.Verify == "" {
 		a.Verify = VerifyHold
 	}

@@ -74,15 +74,15 @@ func TestKeyOfOtherWorkIsRefused(t *testing.T) {
 	l := fresh(t)
 	latch(t, l, attempt(1, "a"))
 	conclude(t, l, "a", idempotency.ToReleased)
-	for _, change := range []func(*idempotency.Attempt){
-		func(a *idempotency.Attempt) { a.SHA256 = "other" },
-		func(a *idempotency.Attempt) { a.AudioID = 9 },
-		func(a *idempotency.Attempt) { a.Source = "other" },
-		func(a *idempotency.Attempt) { a.Timeout = 0 },
-		func(a *idempotency.Attempt) { a.AttemptID = "" },
-		func(a *idempotency.Attempt) { a.AudioID = -1 },
-		func(a *idempotency.Attempt) { a.At = time.Time{} },
-		func(a *idempotency.Attempt) { a.Verify = "maybe" },
+	for _, change := range []func(*idempotency.LatchRequest){
+		func(a *idempotency.LatchRequest) { a.SHA256 = "other" },
+		func(a *idempotency.LatchRequest) { a.AudioID = 9 },
+		func(a *idempotency.LatchRequest) { a.Source = "other" },
+		func(a *idempotency.LatchRequest) { a.Timeout = 0 },
+		func(a *idempotency.LatchRequest) { a.AttemptID = "" },
+		func(a *idempotency.LatchRequest) { a.AudioID = -1 },
+		func(a *idempotency.LatchRequest) { a.At = time.Time{} },
+		func(a *idempotency.LatchRequest) { a.Verify = "maybe" },
 	} {
 		a := attempt(1, "b")
 		change(&a)

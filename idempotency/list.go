@@ -68,7 +68,7 @@ func (l *Ledger) List(ctx context.Context, f Filter) ([]Entry, error) {
 
 // Detail is all the ledger knows of a key.
 type Detail struct {
-	Standing Standing
+	Standing UploadStatus
 	Source   string
 	AudioID  int64
 	SHA256   string

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Standing is where a key stands now.
-type Standing struct {
+// UploadStatus is where a key stands now.
+type UploadStatus struct {
 	Known      bool // false: neither claimed nor sent so far
 	Generation int64
 	State      State // of this generation
@@ -26,18 +26,18 @@ type Standing struct {
 
 // Look is the point read before admission. It promises nothing: only Latch
 // does. A key that is not known stands Free in generation 0.
-func (l *Ledger) Look(ctx context.Context, key string) (Standing, error) {
+func (l *Ledger) Look(ctx context.Context, key string) (UploadStatus, error) {
 	st, err := l.look(ctx, l.db, key)
 	if err != nil {
-		return Standing{}, fmt.Errorf("look an upload up: %w", err)
+		return UploadStatus{}, fmt.Errorf("look an upload up: %w", err)
 	}
 	return st, nil
 }
 
 // look asks several statements. Outside a transaction Free may be over by the
 // time it returns; every other state is the one that stood.
-func (l *Ledger) look(ctx context.Context, q querier, key string) (Standing, error) {
-	st := Standing{State: Free, key: key}
+func (l *Ledger) look(ctx context.Context, q querier, key string) (UploadStatus, error) {
+	st := UploadStatus{State: Free, key: key}
 	s, sent, err := currentSend(ctx, q, key)
 	if err != nil {
 		return st, err
@@ -63,7 +63,7 @@ func (l *Ledger) look(ctx context.Context, q querier, key string) (Standing, err
 
 // MaySend is nil when an attempt at now would get the latch as things stood,
 // else the error Latch would return.
-func (s Standing) MaySend(now time.Time) error {
+func (s UploadStatus) MaySend(now time.Time) error {
 	switch {
 	case s.State != Free:
 		return &TakenError{Generation: s.Generation, State: s.State, AttemptID: s.Send.AttemptID, Since: s.Send.SentAt, Until: s.Until}

@@ -69,14 +69,14 @@ func fresh(t testing.TB) *idempotency.Ledger {
 }
 
 // attempt is one for the key "k<n>" of slot n, made at start.
-func attempt(n int64, id string) idempotency.Attempt {
-	return idempotency.Attempt{
+func attempt(n int64, id string) idempotency.LatchRequest {
+	return idempotency.LatchRequest{
 		Key: fmt.Sprintf("k%d", n), AttemptID: id, Source: "main", AudioID: n, SHA256: fmt.Sprintf("sha%d", n),
 		Timeout: timeout, At: start,
 	}
 }
 
-func latch(t testing.TB, l *idempotency.Ledger, a idempotency.Attempt) idempotency.Latched {
+func latch(t testing.TB, l *idempotency.Ledger, a idempotency.LatchRequest) idempotency.Latched {
 	t.Helper()
 	got, err := l.Latch(context.Background(), a)
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func latch(t testing.TB, l *idempotency.Ledger, a idempotency.Attempt) idempoten
 }
 
 // refused is the error of a latch that must not be had.
-func refused[E error](t testing.TB, l *idempotency.Ledger, a idempotency.Attempt) E {
+func refused[E error](t testing.TB, l *idempotency.Ledger, a idempotency.LatchRequest) E {
 	t.Helper()
 	var want E
 	got, err := l.Latch(context.Background(), a)
@@ -107,14 +107,14 @@ func conclude(t testing.TB, l *idempotency.Ledger, id string, e idempotency.Effe
 	return got
 }
 
-func look(t testing.TB, l *idempotency.Ledger, key string) idempotency.Standing {
+func look(t testing.TB, l *idempotency.Ledger, key string) idempotency.UploadStatus {
 	t.Helper()
 	st, err := l.Look(context.Background(), key)
 	require.NoError(t, err)
 	return st
 }
 
-func expire(t testing.TB, l *idempotency.Ledger, key string, after time.Duration) idempotency.Standing {
+func expire(t testing.TB, l *idempotency.Ledger, key string, after time.Duration) idempotency.UploadStatus {
 	t.Helper()
 	st, err := l.Expire(context.Background(), key, start.Add(after))
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 // call is one worker's attempt at some step of its way: made, latched, past
 // Fresh (from here it may freeze and still send), sent, ended.
 type call struct {
-	attempt idempotency.Attempt
+	attempt idempotency.LatchRequest
 	step    string
 	right   idempotency.Latched
 	report  idempotency.Effect // what it has reported, "" for nothing

@@ -82,7 +82,7 @@ func (l *Ledger) Resolve(ctx context.Context, key string, as As, act Act) (Resol
 }
 
 // resolvedSo finds a resolution that was made before and still stands.
-func resolvedSo(ctx context.Context, q querier, st Standing, as As) (bool, error) {
+func resolvedSo(ctx context.Context, q querier, st UploadStatus, as As) (bool, error) {
 	generation := st.Generation
 	switch {
 	case as == AsSettled && st.State == Settled:
@@ -96,7 +96,7 @@ func resolvedSo(ctx context.Context, q querier, st Standing, as As) (bool, error
 		st.key, generation, "resolve as "+string(as))
 }
 
-func (l *Ledger) mayResolve(st Standing, as As, now time.Time) error {
+func (l *Ledger) mayResolve(st UploadStatus, as As, now time.Time) error {
 	switch {
 	case st.State == Sent && now.Before(st.Until):
 		return &TooEarlyError{Until: st.Until}
@@ -176,7 +176,7 @@ func (l *Ledger) Reopen(ctx context.Context, key string, from int64, act Act) (g
 
 // mayReopen asks for the wait of a retry when somebody else than the attempt
 // settled the send: only the attempt itself knows that its call is over.
-func (l *Ledger) mayReopen(ctx context.Context, q querier, st Standing, now time.Time) error {
+func (l *Ledger) mayReopen(ctx context.Context, q querier, st UploadStatus, now time.Time) error {
 	until := st.Send.SentAt.Add(st.Send.Timeout + l.cfg.RetryWait)
 	if st.State != Settled || !now.Before(until) {
 		return nil

@@ -73,11 +73,11 @@ type Verification struct {
 // Verified settles an uncertain upload when the hit has its own audio_id;
 // anything else leaves it uncertain and goes to the audit trail. It returns
 // where the key stands.
-func (l *Ledger) Verified(ctx context.Context, v Verification) (Standing, error) {
+func (l *Ledger) Verified(ctx context.Context, v Verification) (UploadStatus, error) {
 	if v.At.IsZero() {
-		return Standing{}, fmt.Errorf("verify an upload: the time is required: %w", ErrInvalid)
+		return UploadStatus{}, fmt.Errorf("verify an upload: the time is required: %w", ErrInvalid)
 	}
-	var st Standing
+	var st UploadStatus
 	err := l.write(ctx, "verify an upload", func(ctx context.Context, tx *txn) error {
 		s, found, err := l.uncertain(ctx, tx, v.Key, v.Generation)
 		if err != nil {
@@ -94,7 +94,7 @@ func (l *Ledger) Verified(ctx context.Context, v Verification) (Standing, error)
 		return err
 	})
 	if err != nil {
-		return Standing{}, err
+		return UploadStatus{}, err
 	}
 	return st, nil
 }

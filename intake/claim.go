@@ -21,7 +21,7 @@ func (in *Intake) claim(ctx context.Context, plan *Plan, chunk []int, step func(
 	var items []*Item
 	for _, i := range chunk {
 		it := &plan.Items[i]
-		switch it.Verdict {
+		switch it.Status {
 		case SameContent:
 			if err := it.follow(); err != nil {
 				return nil, err
@@ -45,10 +45,10 @@ func (in *Intake) claim(ctx context.Context, plan *Plan, chunk []int, step func(
 	}
 	return slices.DeleteFunc(slices.Clone(chunk), func(i int) bool {
 		it := &plan.Items[i]
-		if it.Verdict == SameContent && (it.twin.Verdict == Refused || it.twin.Verdict == Failed) {
+		if it.Status == SameContent && (it.twin.Status == Refused || it.twin.Status == Failed) {
 			shareVerdict(it, it.twin)
 		}
-		gone := it.Verdict == Refused || it.Verdict == Failed
+		gone := it.Status == Refused || it.Status == Failed
 		if gone {
 			step()
 		}
@@ -86,8 +86,8 @@ func (in *Intake) claimed(ctx context.Context, plan *Plan, it *Item, got idempot
 		it.upload.ledger.reason = ""
 	}
 	it.upload.ledger.known, it.upload.ledger.generation, it.upload.ledger.state = true, got.Generation, got.State
-	if got.Reopened && it.Verdict == Known {
-		it.Verdict, it.Units = Queue, 1
+	if got.Reopened && it.Status == Known {
+		it.Status, it.Units = Queue, 1
 	}
 	if got.Replaced != nil {
 		owner, err := in.nameOf(ctx, got.Replaced.Key)
@@ -112,7 +112,7 @@ func (in *Intake) claimed(ctx context.Context, plan *Plan, it *Item, got idempot
 func (in *Intake) overtaken(ctx context.Context, plan *Plan, it *Item, others []idempotency.Slot) error {
 	registered := map[string]bool{}
 	for _, s := range others {
-		st, err := in.opts.Store.Standing(ctx, s.Key)
+		st, err := in.opts.Store.TaskStatus(ctx, s.Key)
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (in *Intake) overtaken(ctx context.Context, plan *Plan, it *Item, others []
 // because as long as that calls it settled no worker sends it. A crash after
 // it leaves a key that may be sent and a task that is ended, which the next
 // run queues.
-func (in *Intake) resend(ctx context.Context, it *Item, st store.Standing, plan *Plan) error {
+func (in *Intake) resend(ctx context.Context, it *Item, st store.TaskStatus, plan *Plan) error {
 	if err := in.notRunning(it, st); err != nil {
 		return err
 	}

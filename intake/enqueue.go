@@ -39,7 +39,7 @@ func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progres
 	}
 	var rest []int
 	for i := range plan.Items {
-		switch plan.Items[i].Verdict {
+		switch plan.Items[i].Status {
 		case Queue, Waiting, Known, SameContent:
 			rest = append(rest, i)
 		case Queued, Refused, Failed: // decided
@@ -99,12 +99,12 @@ func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func(
 		it := &plan.Items[i]
 		group.Go(func() error {
 			defer step()
-			if it.Verdict != Queue {
+			if it.Status != Queue {
 				return nil
 			}
 			pctx, cancel := pace.next(ctx)
 			defer cancel()
-			if in.put(pctx, it, standings[n], plan); it.Verdict != Failed {
+			if in.put(pctx, it, standings[n], plan); it.Status != Failed {
 				pace.went()
 			}
 			return nil
@@ -135,7 +135,7 @@ func (in *Intake) submission(plan *Plan, i int) (store.Submission, error) {
 		Name:    it.Name,
 		Payload: task.Payload(),
 		At:      in.opts.Now(),
-		Cached:  it.Verdict == Known,
+		Cached:  it.Status == Known,
 
 		ExternalID: it.ExternalID,
 		Metadata:   it.Metadata,
@@ -146,7 +146,7 @@ func (in *Intake) submission(plan *Plan, i int) (store.Submission, error) {
 func (p *Plan) submissionID(i int) string { return fmt.Sprintf("%s-%07d", p.Batch, i+1) }
 
 // put queues one item whose submission is registered.
-func (in *Intake) put(ctx context.Context, it *Item, st store.Standing, plan *Plan) {
+func (in *Intake) put(ctx context.Context, it *Item, st store.TaskStatus, plan *Plan) {
 	force := plan.Request.Force
 	// It may have finished since it was planned.
 	if it.Payload.Path == tasks.Upload {
@@ -154,7 +154,7 @@ func (in *Intake) put(ctx context.Context, it *Item, st store.Standing, plan *Pl
 	} else if st.Finished {
 		in.judge(it, st, force)
 	}
-	if it.Verdict != Queue {
+	if it.Status != Queue {
 		return
 	}
 	var err error
@@ -170,9 +170,9 @@ func (in *Intake) put(ctx context.Context, it *Item, st store.Standing, plan *Pl
 	var why refusal
 	switch {
 	case errors.As(err, &why):
-		it.Verdict, it.Reason, it.Units = Refused, string(why), 0
+		it.Status, it.Reason, it.Units = Refused, string(why), 0
 	case err != nil:
-		it.Verdict, it.Reason = Failed, "could not be queued: "+err.Error()
+		it.Status, it.Reason = Failed, "could not be queued: "+err.Error()
 	}
 }
 
@@ -182,7 +182,7 @@ func (p *Plan) settleShared() {
 	for i := range p.Items {
 		it := &p.Items[i]
 		key := it.Payload.Key
-		if it.Verdict == SameContent {
+		if it.Status == SameContent {
 			if first := byKey[key]; first != nil {
 				shareVerdict(it, first)
 			}

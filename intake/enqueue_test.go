@@ -79,7 +79,7 @@ func (b *bench) work(verdict tasks.Verdict, outcome tasks.Outcome, final bool, p
 		if err != nil {
 			return err
 		}
-		st, err := b.store.Standing(ctx, pl.Key)
+		st, err := b.store.TaskStatus(ctx, pl.Key)
 		if err != nil {
 			return err
 		}
@@ -98,9 +98,9 @@ func (b *bench) work(verdict tasks.Verdict, outcome tasks.Outcome, final bool, p
 	server.Shutdown()
 }
 
-func verdicts(p *Plan) (out []Verdict) {
+func verdicts(p *Plan) (out []Status) {
 	for _, it := range p.Items {
-		out = append(out, it.Verdict)
+		out = append(out, it.Status)
 	}
 	return out
 }
@@ -111,7 +111,7 @@ func TestInputsAreQueuedOnceHoweverOftenTheyAreEnqueued(t *testing.T) {
 	a, c := b.file("a.wav", 1), b.file("c.wav", 2)
 	same := b.file("same.wav", 1)
 	p := b.enqueue(Request{}, a, same, c, filepath.Join(b.dir, "no.wav"))
-	require.Equal(t, []Verdict{Queued, SameContent, Queued, Refused}, verdicts(p))
+	require.Equal(t, []Status{Queued, SameContent, Queued, Refused}, verdicts(p))
 	require.Equal(t, int64(2), p.Counts().Units)
 	require.Equal(t, 2, b.counts().Pending)
 	rows, err := b.store.Batch(t.Context(), p.Batch)
@@ -119,16 +119,16 @@ func TestInputsAreQueuedOnceHoweverOftenTheyAreEnqueued(t *testing.T) {
 	require.Len(t, rows, 3, "an input with the same content is a submission of its own")
 
 	again := b.plan(Request{}, a, c)
-	require.Equal(t, []Verdict{Waiting, Waiting}, verdicts(again), "a plan knows what is queued")
+	require.Equal(t, []Status{Waiting, Waiting}, verdicts(again), "a plan knows what is queued")
 	again = b.enqueue(Request{}, a, c, same)
-	require.Equal(t, []Verdict{Waiting, Waiting, Waiting}, verdicts(again))
+	require.Equal(t, []Status{Waiting, Waiting, Waiting}, verdicts(again))
 	require.Equal(t, 2, b.counts().Total())
 	forced := b.enqueue(Request{Force: true}, a)
-	require.Equal(t, []Verdict{Waiting}, verdicts(forced), "what waits needs no force")
+	require.Equal(t, []Status{Waiting}, verdicts(forced), "what waits needs no force")
 
 	b.work(tasks.Done, tasks.Match, false, again)
 	known := b.enqueue(Request{}, a, c)
-	require.Equal(t, []Verdict{Known, Known}, verdicts(known))
+	require.Equal(t, []Status{Known, Known}, verdicts(known))
 	require.JSONEq(t, `{"artist":"A","title":"T"}`, string(known.Items[0].Result))
 	require.Zero(t, known.Counts().Units)
 	var rowsSeen []Row
@@ -147,7 +147,7 @@ func TestATaskRegisteredBeforeACrashIsQueuedByTheNextRun(t *testing.T) {
 	_, err = b.store.Register(t.Context(), []store.Submission{sub})
 	require.NoError(t, err)
 	// The process dies here.
-	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{}, a)))
+	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{}, a)))
 	require.Equal(t, 1, b.counts().Pending)
 }
 
@@ -157,7 +157,7 @@ func TestRedisLostWholeIsMendedByTheNextRun(t *testing.T) {
 	a := b.file("a.wav", 1)
 	b.enqueue(Request{}, a)
 	require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
-	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{}, a)))
+	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{}, a)))
 }
 
 func TestForcePaysAgainAndCanBeRepeatedAfterACrash(t *testing.T) {
@@ -174,21 +174,21 @@ func TestForcePaysAgainAndCanBeRepeatedAfterACrash(t *testing.T) {
 	for _, force := range []bool{true, false} {
 		p := b.enqueue(Request{Force: force}, a)
 		if force {
-			require.Equal(t, []Verdict{Queued}, verdicts(p))
+			require.Equal(t, []Status{Queued}, verdicts(p))
 			require.Equal(t, int64(1), p.Counts().Units)
 		} else {
-			require.Equal(t, []Verdict{Waiting}, verdicts(p))
+			require.Equal(t, []Status{Waiting}, verdicts(p))
 		}
 		require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
 	}
 	b.work(tasks.Done, tasks.Match, false, b.plan(Request{}))
 	require.Eventually(t, func() bool {
-		st, err := b.store.Standing(t.Context(), key)
+		st, err := b.store.TaskStatus(t.Context(), key)
 		return err == nil && st.Finished && st.Generation == 1 && st.Outcome == tasks.Match
 	}, 5*time.Second, 20*time.Millisecond)
 
-	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
-	st, err := b.store.Standing(t.Context(), key)
+	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
+	st, err := b.store.TaskStatus(t.Context(), key)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), st.Generation)
 }
@@ -201,7 +201,7 @@ func TestAReopeningThatEndedHalfwayIsMendedWithoutForce(t *testing.T) {
 	b.work(tasks.Archive, tasks.Quota, false, p)
 	_, err := b.store.Reopen(t.Context(), p.Items[0].Payload.Key, 0)
 	require.NoError(t, err)
-	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{}, a)))
+	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{}, a)))
 	require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
 }
 
@@ -220,10 +220,10 @@ func TestArchivedTasksAreRefusedWithTheWayOut(t *testing.T) {
 			a := b.file("a.wav", 1)
 			b.work(tasks.Archive, tasks.InvalidAudio, c.final, b.enqueue(Request{}, a))
 			p := b.enqueue(Request{}, a, b.file("twin.wav", 1))
-			require.Equal(t, []Verdict{Refused, Refused}, verdicts(p))
+			require.Equal(t, []Status{Refused, Refused}, verdicts(p))
 			require.Contains(t, p.Items[1].Reason, c.want)
 			require.NoError(t, b.WaitPlan(t.Context(), p, nil))
-			require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
+			require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
 			require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
 		})
 	}
@@ -248,7 +248,7 @@ func TestARunningTaskCannotBeForced(t *testing.T) {
 	close(release)
 	server.Shutdown()
 	require.Equal(t, string(errRunning), p.Items[0].Reason)
-	st, err := b.store.Standing(t.Context(), key)
+	st, err := b.store.TaskStatus(t.Context(), key)
 	require.NoError(t, err)
 	require.Zero(t, st.Generation)
 }
@@ -262,7 +262,7 @@ func TestWhatTheQueueEndedWithoutTheStoreIsSaidSo(t *testing.T) {
 	p = b.enqueue(Request{}, a)
 	require.Contains(t, p.Items[0].Reason, "is in the queue's archive (without a reason)")
 	require.NoError(t, b.WaitPlan(t.Context(), p, nil), "nobody waits for it")
-	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
+	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
 }
 
 func TestARepeatedEnqueueAfterALostReplyIsSuccess(t *testing.T) {
@@ -279,7 +279,7 @@ func TestARepeatedEnqueueAfterALostReplyIsSuccess(t *testing.T) {
 	lost := proxy.LoseReply(redistest.Containing("audd:recognize"))
 	p := b.enqueue(Request{}, b.file("a.wav", 1))
 	<-lost
-	require.Equal(t, []Verdict{Waiting}, verdicts(p))
+	require.Equal(t, []Status{Waiting}, verdicts(p))
 	c, err := redistest.CountTasks(t.Context(), srv.Client(), "recognize")
 	require.NoError(t, err)
 	require.Equal(t, redistest.Counts{Pending: 2}, c)
@@ -290,7 +290,7 @@ func TestURLsShowNoSignatureAndAreReusedForADay(t *testing.T) {
 	b := setup(t)
 	const one, two = "https://h/a.mp3?sig=sesame&exp=4000000000", "https://h/a.mp3?sig=other&exp=4000000001"
 	p := b.enqueue(Request{}, one, two, "https://h/old?Expires=1500000000", "http://")
-	require.Equal(t, []Verdict{Queued, SameContent, Refused, Refused}, verdicts(p))
+	require.Equal(t, []Status{Queued, SameContent, Refused, Refused}, verdicts(p))
 	require.Equal(t, "https://h/a.mp3", p.Items[0].Name)
 	require.Equal(t, int64(4000000000), p.Items[0].Payload.Input.ExpiresAt)
 	require.Equal(t, "is a signed link that expired at 2017-07-14T02:40:00Z", p.Items[2].Reason)
@@ -299,9 +299,9 @@ func TestURLsShowNoSignatureAndAreReusedForADay(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, rows[0].Submission.Name, "sesame")
 	b.work(tasks.Done, tasks.Match, false, p)
-	require.Equal(t, []Verdict{Known}, verdicts(b.enqueue(Request{}, one)))
+	require.Equal(t, []Status{Known}, verdicts(b.enqueue(Request{}, one)))
 	b.now = b.now.Add(25 * time.Hour)
-	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(Request{}, one)))
+	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{}, one)))
 }
 
 func TestEnterpriseNeedsABound(t *testing.T) {
@@ -313,7 +313,7 @@ func TestEnterpriseNeedsABound(t *testing.T) {
 	for name, c := range map[string]struct {
 		req   Request
 		arg   string
-		want  Verdict
+		want  Status
 		units int64
 	}{
 		"measured":                   {Request{}, long, Queue, 6},
@@ -328,7 +328,7 @@ func TestEnterpriseNeedsABound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.req.Path = tasks.Enterprise
 			p := b.plan(c.req, c.arg)
-			require.Equal(t, []Verdict{c.want}, verdicts(p), p.Items[0].Reason)
+			require.Equal(t, []Status{c.want}, verdicts(p), p.Items[0].Reason)
 			require.Equal(t, c.units, p.Items[0].Units)
 		})
 	}
@@ -357,11 +357,11 @@ func TestACancelledEnqueueKeepsWhatWasQueued(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	err := b.Enqueue(ctx, p, func(Progress) { cancel() })
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, map[Verdict]int{Queued: registerChunk, Queue: 50}, p.Counts().ByVerdict)
+	require.Equal(t, map[Status]int{Queued: registerChunk, Queue: 50}, p.Counts().ByStatus)
 	require.Equal(t, registerChunk, b.counts().Pending)
 	var last Progress
 	p = b.plan(Request{}, filepath.Join(b.dir, "many"))
-	require.Equal(t, map[Verdict]int{Waiting: registerChunk, Queue: 50}, p.Counts().ByVerdict)
+	require.Equal(t, map[Status]int{Waiting: registerChunk, Queue: 50}, p.Counts().ByStatus)
 	b.opts.Parallel = 1
 	require.NoError(t, b.Enqueue(t.Context(), p, func(pr Progress) {
 		if pr.Done == pr.Total {

@@ -7,29 +7,29 @@ import (
 	"reprise/tasks"
 )
 
-// Verdict is what becomes of an input.
-type Verdict string
+// Status is what becomes of an input.
+type Status string
 
 // The closed set of verdicts. A plan holds Queue, Waiting, Known, SameContent
 // and Refused; Enqueue turns Queue into Queued or one of the others.
 const (
-	Queue       Verdict = "queue"        // will be queued
-	Queued      Verdict = "queued"       // is in the queue now
-	Waiting     Verdict = "duplicate"    // was in the queue already: nothing to do, nothing paid
-	Known       Verdict = "known"        // settled: answered from the store, free
-	SameContent Verdict = "same_content" // shares the task of another input of this batch
-	Refused     Verdict = "refused"      // see Reason
-	Failed      Verdict = "failed"       // Redis or the store did not take it; running again mends it
+	Queue       Status = "queue"        // will be queued
+	Queued      Status = "queued"       // is in the queue now
+	Waiting     Status = "duplicate"    // was in the queue already: nothing to do, nothing paid
+	Known       Status = "known"        // settled: answered from the store, free
+	SameContent Status = "same_content" // shares the task of another input of this batch
+	Refused     Status = "refused"      // see Reason
+	Failed      Status = "failed"       // Redis or the store did not take it; running again mends it
 )
 
-// Verdicts lists every verdict in a stable order.
-var Verdicts = []Verdict{Queue, Queued, Waiting, Known, SameContent, Refused, Failed}
+// Statuses lists every verdict in a stable order.
+var Statuses = []Status{Queue, Queued, Waiting, Known, SameContent, Refused, Failed}
 
 // Item is one input and what becomes of it.
 type Item struct {
 	// Name is the input as the user wrote it or as it was found; URLs without query.
-	Name    string
-	Verdict Verdict
+	Name   string
+	Status Status
 	// Reason is one clear sentence without the name; set for Refused and Failed.
 	Reason string
 	// Payload has a key unless the input was refused before it was hashed.
@@ -74,8 +74,8 @@ type Plan struct {
 
 // Counts sums a plan up.
 type Counts struct {
-	Found     int
-	ByVerdict map[Verdict]int
+	Found    int
+	ByStatus map[Status]int
 	// Units is the upper bound for all items with Verdict Queue or Queued.
 	Units int64
 	// Longer counts clips for recognize known to be longer than the 12 s that are analysed.
@@ -87,11 +87,11 @@ type Counts struct {
 
 // Counts sums the plan up as it stands.
 func (p *Plan) Counts() Counts {
-	c := Counts{Found: len(p.Items), ByVerdict: map[Verdict]int{}}
+	c := Counts{Found: len(p.Items), ByStatus: map[Status]int{}}
 	for i := range p.Items {
 		it := &p.Items[i]
-		c.ByVerdict[it.Verdict]++
-		if it.Verdict != Queue && it.Verdict != Queued {
+		c.ByStatus[it.Status]++
+		if it.Status != Queue && it.Status != Queued {
 			continue
 		}
 		c.Units += it.Units
@@ -108,6 +108,6 @@ func (p *Plan) Counts() Counts {
 // Bad is the items that were refused or failed, in their order.
 func (p *Plan) Bad() []Item {
 	return slices.DeleteFunc(slices.Clone(p.Items), func(it Item) bool {
-		return it.Verdict != Refused && it.Verdict != Failed
+		return it.Status != Refused && it.Status != Failed
 	})
 }

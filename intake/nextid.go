@@ -19,13 +19,13 @@ func (in *Intake) reuseIDs(ctx context.Context, plan *Plan) error {
 	for i := range plan.Items {
 		it := &plan.Items[i]
 		switch {
-		case it.Verdict != Queue || it.Payload.Input.SHA256 == "":
+		case it.Status != Queue || it.Payload.Input.SHA256 == "":
 		case !it.upload.allot:
 			if _, twice := given[it.content()]; !twice {
 				given[it.content()] = it.slot().id
 			}
 		case without[it.content()] != nil:
-			it.twin, it.Verdict, it.Units = without[it.content()], SameContent, 0
+			it.twin, it.Status, it.Units = without[it.content()], SameContent, 0
 		default:
 			without[it.content()] = it
 			sources[it.Payload.Params.Source] = true
@@ -91,7 +91,7 @@ func (in *Intake) rank(ctx context.Context, e idempotency.Entry) (int, error) {
 	}
 	// A run that ended between its claim and its registration leaves a slot
 	// whose task nobody knows.
-	st, err := in.opts.Store.Standing(ctx, e.Key)
+	st, err := in.opts.Store.TaskStatus(ctx, e.Key)
 	if st.Known {
 		return 3, err
 	}
@@ -105,7 +105,7 @@ func (in *Intake) allot(ctx context.Context, plan *Plan, chunk []int) error {
 	var order []string
 	for _, i := range chunk {
 		it := &plan.Items[i]
-		if it.Verdict != Queue || !it.upload.allot {
+		if it.Status != Queue || !it.upload.allot {
 			continue
 		}
 		source := it.Payload.Params.Source

@@ -14,20 +14,20 @@ func TestTheSameContentGetsTheSameAllottedID(t *testing.T) {
 	b := setupUploads(t)
 	a, twin, c := b.file("a.wav", 1), b.file("twin.wav", 1), b.file("c.wav", 2)
 	p := b.enqueue(allotting(), a, twin, c)
-	require.Equal(t, []Verdict{Queued, SameContent, Queued}, verdicts(p))
+	require.Equal(t, []Status{Queued, SameContent, Queued}, verdicts(p))
 	require.Equal(t, []int64{1, 1, 2}, b.ids(p))
 	rows, err := b.store.Batch(t.Context(), p.Batch)
 	require.NoError(t, err)
 	require.Len(t, rows, 3)
 
 	again := b.enqueue(allotting(), c, twin, b.file("d.wav", 4))
-	require.Equal(t, []Verdict{Waiting, Waiting, Queued}, verdicts(again))
+	require.Equal(t, []Status{Waiting, Waiting, Queued}, verdicts(again))
 	require.Equal(t, []int64{2, 1, 3}, b.ids(again))
 	for _, it := range []Item{p.Items[0], p.Items[2], again.Items[2]} {
 		b.ends(it, b.latch(it), idempotency.ToSettled, doneUpload)
 	}
 	settled := b.enqueue(allotting(), a, twin, c)
-	require.Equal(t, []Verdict{Known, Known, Known}, verdicts(settled))
+	require.Equal(t, []Status{Known, Known, Known}, verdicts(settled))
 	require.Equal(t, []int64{1, 1, 2}, b.ids(settled))
 }
 
@@ -44,7 +44,7 @@ func TestAnAllotmentReusesTheSlotThatWasGiven(t *testing.T) {
 
 	b.enqueue(replacing(70), c)
 	p = b.enqueue(allotting(), a)
-	require.Equal(t, []Verdict{Queued}, verdicts(p))
+	require.Equal(t, []Status{Queued}, verdicts(p))
 	require.Equal(t, []int64{72}, b.ids(p), "its old slot holds other content now")
 
 	d := b.file("d.wav", 5)
@@ -54,14 +54,14 @@ func TestAnAllotmentReusesTheSlotThatWasGiven(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.Enqueue(t.Context(), mixed, nil))
 	require.Equal(t, []int64{90, 90}, b.ids(mixed), "another row says which")
-	require.Equal(t, []Verdict{Queued, SameContent}, verdicts(mixed))
+	require.Equal(t, []Status{Queued, SameContent}, verdicts(mixed))
 }
 
 func TestAURLIsNotAllottedAnID(t *testing.T) {
 	t.Parallel()
 	b := setupUploads(t)
 	p := b.plan(allotting(), "https://h/a.wav")
-	require.Equal(t, []Verdict{Refused}, verdicts(p))
+	require.Equal(t, []Status{Refused}, verdicts(p))
 	require.Contains(t, p.Items[0].Reason, "give it an audio_id")
 }
 
@@ -82,13 +82,13 @@ func TestTwoRunsAtTheSameTimeQueueAnUploadOnce(t *testing.T) {
 	want := b.ids(plans[0])
 	for _, p := range plans {
 		require.Equal(t, want, b.ids(p))
-		require.Subset(t, []Verdict{Queued, Waiting}, verdicts(p))
+		require.Subset(t, []Status{Queued, Waiting}, verdicts(p))
 	}
 	var slots []int64
 	require.NoError(t, b.entries(t.Context(), idempotency.Filter{}, func(e idempotency.Entry) { slots = append(slots, e.AudioID) }))
 	require.ElementsMatch(t, want, slots, "a run that was overtaken leaves no slot")
 	later := b.enqueue(allotting(), a, c)
-	require.Equal(t, []Verdict{Waiting, Waiting}, verdicts(later))
+	require.Equal(t, []Status{Waiting, Waiting}, verdicts(later))
 	require.Equal(t, want, b.ids(later))
 	require.Equal(t, 2, b.queued().Pending)
 }

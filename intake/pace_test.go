@@ -31,5 +31,5 @@ func TestASlowRedisIsWaitedForAsLongAsItGoesOn(t *testing.T) {
 	proxy.Delay((putTimeout + time.Second) / time.Duration(rounds))
 	p := b.enqueue(Request{}, inputs...)
 	proxy.Restore()
-	require.Equal(t, registerChunk, p.Counts().ByVerdict[Queued])
+	require.Equal(t, registerChunk, p.Counts().ByStatus[Queued])
 }

@@ -96,7 +96,7 @@ func (in *Intake) checkRequest(req Request) error {
 // check looks at one input by itself. Its error is ctx's.
 func (in *Intake) check(ctx context.Context, req Request, input found) (Item, error) {
 	item := Item{
-		Name: input.name, Verdict: Refused, Reason: input.refusal,
+		Name: input.name, Status: Refused, Reason: input.refusal,
 		group: req.Group, At: input.at, ExternalID: input.externalID, Metadata: input.metadata,
 	}
 	if item.Reason != "" {
@@ -119,7 +119,7 @@ func (in *Intake) check(ctx context.Context, req Request, input found) (Item, er
 	case err != nil:
 		return Item{}, err
 	default:
-		item.Verdict = Queue
+		item.Status = Queue
 	}
 	return item, nil
 }
@@ -175,9 +175,9 @@ func (in *Intake) compare(ctx context.Context, plan *Plan) error {
 	for i := range plan.Items {
 		it := &plan.Items[i]
 		switch key := it.Payload.Key; {
-		case it.Verdict == SameContent:
+		case it.Status == SameContent:
 			again = append(again, it)
-		case it.Verdict != Queue, key == "": // an upload without an audio_id yet
+		case it.Status != Queue, key == "": // an upload without an audio_id yet
 		case first[key] != nil:
 			it.twin = first[key]
 			again = append(again, it)
@@ -201,7 +201,7 @@ func (in *Intake) compare(ctx context.Context, plan *Plan) error {
 // place finds out where the key of an item stands.
 func (in *Intake) place(ctx context.Context, it *Item, plan *Plan) error {
 	req := plan.Request
-	standing, err := in.opts.Store.Standing(ctx, it.Payload.Key)
+	standing, err := in.opts.Store.TaskStatus(ctx, it.Payload.Key)
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (in *Intake) place(ctx context.Context, it *Item, plan *Plan) error {
 	} else {
 		in.judge(it, standing, req.Force)
 	}
-	if it.Verdict != Queue || !standing.Known || standing.Finished || in.opts.Redis == nil {
+	if it.Status != Queue || !standing.Known || standing.Finished || in.opts.Redis == nil {
 		return nil
 	}
 	queues := []string{it.queue()}
@@ -223,7 +223,7 @@ func (in *Intake) place(ctx context.Context, it *Item, plan *Plan) error {
 			return err
 		}
 		if info != nil && !ended(info.State) {
-			it.Verdict, it.Units = Waiting, 0
+			it.Status, it.Units = Waiting, 0
 			return nil
 		}
 	}
@@ -232,15 +232,15 @@ func (in *Intake) place(ctx context.Context, it *Item, plan *Plan) error {
 
 // shareVerdict gives an input the fate of another one with the same task.
 func shareVerdict(it, first *Item) {
-	it.Verdict, it.Reason, it.Outcome, it.Result = first.Verdict, first.Reason, first.Outcome, first.Result
+	it.Status, it.Reason, it.Outcome, it.Result = first.Status, first.Reason, first.Outcome, first.Result
 	it.Units, it.reopen = 0, false
-	if first.Verdict == Queue || first.Verdict == Queued {
-		it.Verdict = SameContent
+	if first.Status == Queue || first.Status == Queued {
+		it.Status = SameContent
 	}
 }
 
 // judge turns where a key stands into a verdict.
-func (in *Intake) judge(it *Item, st store.Standing, force bool) {
+func (in *Intake) judge(it *Item, st store.TaskStatus, force bool) {
 	if !st.Finished {
 		return
 	}
@@ -251,13 +251,13 @@ func (in *Intake) judge(it *Item, st store.Standing, force bool) {
 		it.reopen = true
 		return
 	case st.Verdict == tasks.Done:
-		it.Verdict, it.Outcome, it.Result = Known, st.Outcome, st.Result
+		it.Status, it.Outcome, it.Result = Known, st.Outcome, st.Result
 	case st.Verdict == tasks.Hold:
-		it.Verdict, it.Reason = Refused, "waits for a person to decide: "+st.Reason
+		it.Status, it.Reason = Refused, "waits for a person to decide: "+st.Reason
 	case st.Final:
-		it.Verdict, it.Reason = Refused, "failed for good before ("+st.Reason+"): --force pays and tries again"
+		it.Status, it.Reason = Refused, "failed for good before ("+st.Reason+"): --force pays and tries again"
 	default:
-		it.Verdict = Refused
+		it.Status = Refused
 		it.Reason = fmt.Sprintf("is archived (%s): replay it with `inspect replay %s`, or try again with --force", st.Reason, it.Payload.Key)
 	}
 	it.Units = 0

@@ -16,7 +16,7 @@ import (
 // is no failure: it is queued already, or this very call was repeated by
 // go-redis after a lost reply. Only an id kept by a task that ended, while the
 // store says the work is open, needs mending.
-func (in *Intake) enqueue(ctx context.Context, it *Item, st store.Standing) error {
+func (in *Intake) enqueue(ctx context.Context, it *Item, st store.TaskStatus) error {
 	taken, err := in.add(ctx, it)
 	if err != nil || !taken {
 		return err
@@ -26,11 +26,11 @@ func (in *Intake) enqueue(ctx context.Context, it *Item, st store.Standing) erro
 		return err
 	}
 	if info != nil && !ended(info.State) {
-		it.Verdict, it.Units = Waiting, 0
+		it.Status, it.Units = Waiting, 0
 		return nil
 	}
 	// Read again: it may have been settled between Register and now.
-	now, err := in.opts.Store.Standing(ctx, it.Payload.Key)
+	now, err := in.opts.Store.TaskStatus(ctx, it.Payload.Key)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (in *Intake) enqueue(ctx context.Context, it *Item, st store.Standing) erro
 
 // reopen raises the generation of a settled task and queues it. Each step may
 // be repeated after a crash.
-func (in *Intake) reopen(ctx context.Context, it *Item, st store.Standing) error {
+func (in *Intake) reopen(ctx context.Context, it *Item, st store.TaskStatus) error {
 	it.reopen = true
 	if err := in.notRunning(it, st); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (in *Intake) reopen(ctx context.Context, it *Item, st store.Standing) error
 
 // notRunning refuses a task that runs now, from its own queue or from that of
 // the group that had it first.
-func (in *Intake) notRunning(it *Item, st store.Standing) error {
+func (in *Intake) notRunning(it *Item, st store.TaskStatus) error {
 	for _, queue := range slices.Compact([]string{it.queue(), cmp.Or(st.Queue, it.queue())}) {
 		info, err := in.infoIn(queue, it.Payload.Key)
 		if err != nil {
@@ -92,7 +92,7 @@ func (in *Intake) replace(ctx context.Context, it *Item) error {
 		return err
 	}
 	if taken { // somebody else was faster, or our own reply was lost
-		it.Verdict, it.Units = Waiting, 0
+		it.Status, it.Units = Waiting, 0
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (in *Intake) add(ctx context.Context, it *Item) (taken bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	it.Verdict = Queued
+	it.Status = Queued
 	return false, nil
 }
 

@@ -19,18 +19,18 @@ var ErrNotReplayable = errors.New("nothing to replay")
 // the queue already and left there. Repeating it after a crash goes on where it
 // stopped. An error that is neither ErrNotReplayable nor store.ErrUnknownKey is
 // a refusal in a sentence, or Redis or the store failed.
-func (in *Intake) Replay(ctx context.Context, key string) (Verdict, error) {
+func (in *Intake) Replay(ctx context.Context, key string) (Status, error) {
 	return in.replay(ctx, key, tasks.Archive)
 }
 
 // Release does the same for a held upload that a person has resolved: its next
 // delivery asks the ledger, and settles it or sends it.
-func (in *Intake) Release(ctx context.Context, key string) (Verdict, error) {
+func (in *Intake) Release(ctx context.Context, key string) (Status, error) {
 	return in.replay(ctx, key, tasks.Hold)
 }
 
 // replay runs a finished task again whose verdict is the one expected.
-func (in *Intake) replay(ctx context.Context, key string, want tasks.Verdict) (Verdict, error) {
+func (in *Intake) replay(ctx context.Context, key string, want tasks.Verdict) (Status, error) {
 	st, it, err := in.replayable(ctx, key, want)
 	if err != nil {
 		return Failed, fmt.Errorf("replay: %w", err)
@@ -43,11 +43,11 @@ func (in *Intake) replay(ctx context.Context, key string, want tasks.Verdict) (V
 	if err != nil {
 		return Failed, fmt.Errorf("replay: %w", err)
 	}
-	return it.Verdict, nil
+	return it.Status, nil
 }
 
-func (in *Intake) replayable(ctx context.Context, key string, want tasks.Verdict) (store.Standing, *Item, error) {
-	st, err := in.opts.Store.Standing(ctx, key)
+func (in *Intake) replayable(ctx context.Context, key string, want tasks.Verdict) (store.TaskStatus, *Item, error) {
+	st, err := in.opts.Store.TaskStatus(ctx, key)
 	switch {
 	case err != nil:
 		return st, nil, err
@@ -73,7 +73,7 @@ func (in *Intake) replayable(ctx context.Context, key string, want tasks.Verdict
 	return st, &Item{Payload: payload, group: group, reopen: true}, nil
 }
 
-func standingWord(st store.Standing) string {
+func standingWord(st store.TaskStatus) string {
 	switch {
 	case st.Final:
 		return "archived for good"

@@ -117,14 +117,14 @@ func (it *Item) setID(id int64) error {
 func (it *Item) slot() slotRef { return slotRef{it.Payload.Params.Source, *it.Payload.Params.AudioID} }
 
 func (it *Item) refuse(format string, args ...any) {
-	it.Verdict, it.Reason, it.Units, it.reopen, it.upload.resend = Refused, fmt.Sprintf(format, args...), 0, false, false
+	it.Status, it.Reason, it.Units, it.reopen, it.upload.resend = Refused, fmt.Sprintf(format, args...), 0, false, false
 }
 
 // judgeUpload turns where an upload stands into a verdict. The ledger says
 // whether it was sent, the store whether its task has ended: what was sent is
 // never sent again by itself, and a task that the store has not ended is
 // queued, for the worker to end it by what the ledger says, without a call.
-func judgeUpload(it *Item, st store.Standing, req Request) {
+func judgeUpload(it *Item, st store.TaskStatus, req Request) {
 	v := it.upload.ledger
 	it.Units, it.reopen, it.upload.resend = 1, false, false
 	done := st.Finished && st.Verdict == tasks.Done
@@ -162,7 +162,7 @@ func judgeUpload(it *Item, st store.Standing, req Request) {
 }
 
 // judgeFree is about an upload of which nothing was sent in its generation.
-func judgeFree(it *Item, st store.Standing, req Request) {
+func judgeFree(it *Item, st store.TaskStatus, req Request) {
 	v := it.upload.ledger
 	reopened := v.known && v.generation > 0 // and if it was sent before, a person did so
 	switch {
@@ -180,8 +180,8 @@ func judgeFree(it *Item, st store.Standing, req Request) {
 	}
 }
 
-func known(it *Item, st store.Standing) {
-	it.Verdict, it.Outcome, it.Result, it.Units = Known, st.Outcome, st.Result, 0
+func known(it *Item, st store.TaskStatus) {
+	it.Status, it.Outcome, it.Result, it.Units = Known, st.Outcome, st.Result, 0
 }
 
 func because(reason string) string {

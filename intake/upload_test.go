@@ -18,19 +18,19 @@ func TestAnUploadIsQueuedOnceAndWhatIsSettledIsFree(t *testing.T) {
 	b := setupUploads(t)
 	a := b.file("a.wav", 1)
 	p := b.enqueue(one(7), a)
-	require.Equal(t, []Verdict{Queued}, verdicts(p))
+	require.Equal(t, []Status{Queued}, verdicts(p))
 	require.Equal(t, int64(1), p.Counts().Units)
-	require.Equal(t, []Verdict{Waiting}, verdicts(b.enqueue(one(7), a)))
-	require.Equal(t, []Verdict{Waiting}, verdicts(b.enqueue(forcing(7), a)), "what waits needs no force")
+	require.Equal(t, []Status{Waiting}, verdicts(b.enqueue(one(7), a)))
+	require.Equal(t, []Status{Waiting}, verdicts(b.enqueue(forcing(7), a)), "what waits needs no force")
 	require.Equal(t, 1, b.queued().Pending)
 
 	b.send(p.Items[0], idempotency.ToSettled, doneUpload)
 	again := b.enqueue(one(7), a)
-	require.Equal(t, []Verdict{Known}, verdicts(again))
+	require.Equal(t, []Status{Known}, verdicts(again))
 	require.Zero(t, again.Counts().Units)
 	require.Zero(t, b.queued().Pending)
 	b.now = b.now.Add(1000 * time.Hour)
-	require.Equal(t, []Verdict{Known}, verdicts(b.plan(one(7), a)), "age does not make it a new upload")
+	require.Equal(t, []Status{Known}, verdicts(b.plan(one(7), a)), "age does not make it a new upload")
 	var rows []Row
 	require.NoError(t, b.WaitPlan(t.Context(), again, func(r Row) { rows = append(rows, r) }))
 	require.Len(t, rows, 1)
@@ -45,7 +45,7 @@ func TestAnUploadedURLStaysSettled(t *testing.T) {
 	b.send(p.Items[0], idempotency.ToSettled, doneUpload)
 	b.now = b.now.Add(1000 * time.Hour)
 	again := b.enqueue(one(7), "https://h/a.wav?X-Amz-Signature=other")
-	require.Equal(t, []Verdict{Known}, verdicts(again))
+	require.Equal(t, []Status{Known}, verdicts(again))
 }
 
 func TestAPlanOfUploadsChangesNothing(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAPlanOfUploadsChangesNothing(t *testing.T) {
 	b := setupUploads(t)
 	a, c := b.file("a.wav", 1), b.file("c.wav", 2)
 	p := b.plan(allotting(), a, c)
-	require.Equal(t, []Verdict{Queue, Queue}, verdicts(p))
+	require.Equal(t, []Status{Queue, Queue}, verdicts(p))
 	require.Equal(t, int64(2), p.Counts().Units)
 	b.plan(replacing(7), a)
 	found, err := b.ledger.List(t.Context(), idempotency.Filter{})
@@ -91,7 +91,7 @@ func TestACrashBetweenTheStepsIsMendedByTheNextRun(t *testing.T) {
 		"after the registration": register,
 		"with half in the queue": func(b *catalogBench, p *Plan) {
 			register(b, p)
-			b.put(b.t.Context(), &p.Items[0], store.Standing{Known: true}, p)
+			b.put(b.t.Context(), &p.Items[0], store.TaskStatus{Known: true}, p)
 		},
 		"after all": func(b *catalogBench, p *Plan) { require.NoError(b.t, b.Enqueue(b.t.Context(), p, nil)) },
 	} {
@@ -102,7 +102,7 @@ func TestACrashBetweenTheStepsIsMendedByTheNextRun(t *testing.T) {
 			first := b.plan(allotting(), a, c)
 			steps(b, first)
 			p := b.enqueue(allotting(), a, c)
-			require.Subset(t, []Verdict{Queued, Waiting}, verdicts(p))
+			require.Subset(t, []Status{Queued, Waiting}, verdicts(p))
 			if name != "before anything" && name != "after an allotment" {
 				require.Equal(t, b.ids(first), b.ids(p), "the same ids")
 			}
@@ -123,29 +123,29 @@ func TestOtherContentIsRefusedAUsedSlotUnlessItReplaces(t *testing.T) {
 	a, c := b.file("a.wav", 1), b.file("c.wav", 2)
 	first := b.enqueue(one(7), a)
 	for _, p := range []*Plan{b.plan(one(7), c), b.enqueue(one(7), c)} {
-		require.Equal(t, []Verdict{Refused}, verdicts(p))
+		require.Equal(t, []Status{Refused}, verdicts(p))
 		require.Contains(t, p.Items[0].Reason, "wants audio_id 7 of source main, which belongs to other content since "+since(b.now))
 		require.Contains(t, p.Items[0].Reason, a+" ("+first.Items[0].Payload.Key+"); --replace overwrites it")
 	}
-	st, err := b.store.Standing(t.Context(), b.plan(one(7), c).Items[0].Payload.Key)
+	st, err := b.store.TaskStatus(t.Context(), b.plan(one(7), c).Items[0].Payload.Key)
 	require.NoError(t, err)
 	require.False(t, st.Known, "what is refused leaves no trace in the store")
 	otherSource := one(7)
 	otherSource.Params.Source = "spare"
-	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(otherSource, c)))
+	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(otherSource, c)))
 
 	b.drain(tasks.Archive)
 	b.send(first.Items[0], idempotency.ToSettled, doneUpload)
 	p := b.enqueue(replacing(7), c)
-	require.Equal(t, []Verdict{Queued}, verdicts(p))
+	require.Equal(t, []Status{Queued}, verdicts(p))
 	require.Contains(t, p.Items[0].Warning, "overwrites audio_id 7 of source main, which belonged to other content since")
 	b.send(p.Items[0], idempotency.ToSettled, doneUpload)
 
-	require.Equal(t, []Verdict{Refused}, verdicts(b.enqueue(one(7), a)), "what was overwritten is not known any more")
+	require.Equal(t, []Status{Refused}, verdicts(b.enqueue(one(7), a)), "what was overwritten is not known any more")
 	back := b.plan(replacing(7), a)
-	require.Equal(t, []Verdict{Queue}, verdicts(back), "a dry run knows that it is billed again")
+	require.Equal(t, []Status{Queue}, verdicts(back), "a dry run knows that it is billed again")
 	require.NoError(t, b.Enqueue(t.Context(), back, nil))
-	require.Equal(t, []Verdict{Queued}, verdicts(back))
+	require.Equal(t, []Status{Queued}, verdicts(back))
 	require.Equal(t, idempotency.Free, b.look(back.Items[0].Payload.Key).State)
 	require.EqualValues(t, 1, b.look(back.Items[0].Payload.Key).Generation)
 }
@@ -159,11 +159,11 @@ func TestReplacingIsMendedAfterACrash(t *testing.T) {
 	b.settle(lost.Items[0], slotLost) // the worker found that a.wav lost its slot
 	b.drain(tasks.Archive)
 	p := b.plan(replacing(7), a)
-	require.Equal(t, []Verdict{Queue}, verdicts(p))
+	require.Equal(t, []Status{Queue}, verdicts(p))
 	_, err := b.claim(t.Context(), p, []int{0}, func() {})
 	require.NoError(t, err)
 	// The process dies here.
-	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(replacing(7), a)))
+	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(replacing(7), a)))
 }
 
 func TestTheSameContentInTwoSlotsIsAllowedWithAWarning(t *testing.T) {
@@ -172,14 +172,14 @@ func TestTheSameContentInTwoSlotsIsAllowedWithAWarning(t *testing.T) {
 	b.file("a.wav", 1)
 	b.file("twin.wav", 1)
 	p := b.manifest("audio_id,file\n1,a.wav\n2,twin.wav\n")
-	require.Equal(t, []Verdict{Queue, Queue}, verdicts(p))
+	require.Equal(t, []Status{Queue, Queue}, verdicts(p))
 	const want = "has the same content as audio_id 1: each is an upload of its own, and billed"
 	require.Equal(t, want, p.Items[1].Warning, "also without changing anything")
 	require.NoError(t, b.Enqueue(t.Context(), p, nil))
-	require.Equal(t, []Verdict{Queued, Queued}, verdicts(p))
+	require.Equal(t, []Status{Queued, Queued}, verdicts(p))
 	require.Equal(t, []string{"", want}, []string{p.Items[0].Warning, p.Items[1].Warning})
 	later := b.enqueue(one(3), filepath.Join(b.dir, "a.wav"))
-	require.Equal(t, []Verdict{Queued}, verdicts(later))
+	require.Equal(t, []Status{Queued}, verdicts(later))
 	require.Equal(t, "has the same content as audio_id 1, 2: each is an upload of its own, and billed", later.Items[0].Warning)
 }
 
@@ -188,18 +188,18 @@ func TestForceSendsOnceMoreAndIsAudited(t *testing.T) {
 	for name, end := range map[string]struct {
 		effect  idempotency.Effect
 		s       store.Settlement
-		without Verdict
+		without Status
 	}{"settled": {idempotency.ToSettled, doneUpload, Known}, "rejected": {idempotency.ToRejected, rejectedUpload, Refused}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupUploads(t)
 			a := b.file("a.wav", 1)
 			b.send(b.enqueue(one(7), a).Items[0], end.effect, end.s)
-			require.Equal(t, []Verdict{end.without}, verdicts(b.enqueue(one(7), a)))
+			require.Equal(t, []Status{end.without}, verdicts(b.enqueue(one(7), a)))
 			p := b.plan(forcing(7), a)
 			require.Equal(t, 1, p.Counts().Resent)
 			require.NoError(t, b.Enqueue(t.Context(), p, nil))
-			require.Equal(t, []Verdict{Queued}, verdicts(p))
+			require.Equal(t, []Status{Queued}, verdicts(p))
 			key := p.Items[0].Payload.Key
 			require.Equal(t, 1, b.queued().Pending)
 			require.EqualValues(t, 1, b.look(key).Generation)
@@ -208,7 +208,7 @@ func TestForceSendsOnceMoreAndIsAudited(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "ann", trail[len(trail)-1].Who)
 			require.Equal(t, "forced by batch "+p.Batch, trail[len(trail)-1].Why)
-			require.Equal(t, []Verdict{Waiting}, verdicts(b.enqueue(forcing(7), a)), "once")
+			require.Equal(t, []Status{Waiting}, verdicts(b.enqueue(forcing(7), a)), "once")
 		})
 	}
 }
@@ -223,7 +223,7 @@ func TestForceIsMendedAfterACrash(t *testing.T) {
 	_, err := b.ledger.Reopen(t.Context(), p.Items[0].Payload.Key, 0, act)
 	require.NoError(t, err)
 	// The process dies here.
-	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(one(7), a)))
+	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(one(7), a)))
 	require.Equal(t, 1, b.queued().Pending)
 }
 
@@ -236,7 +236,7 @@ func TestAnUncertainUploadIsAPersonsDecision(t *testing.T) {
 	key := p.Items[0].Payload.Key
 	for _, req := range []Request{one(7), forcing(7), replacing(7)} {
 		refused := b.enqueue(req, a)
-		require.Equal(t, []Verdict{Refused}, verdicts(refused))
+		require.Equal(t, []Status{Refused}, verdicts(refused))
 		require.Contains(t, refused.Items[0].Reason, "may have arrived")
 		require.Contains(t, refused.Items[0].Reason, "`inspect uploads resolve "+key+"`")
 	}
@@ -244,7 +244,7 @@ func TestAnUncertainUploadIsAPersonsDecision(t *testing.T) {
 	b.now = b.now.Add(time.Hour)
 	_, err := b.ledger.Resolve(t.Context(), key, idempotency.AsRetry, idempotency.Act{By: "ann", Why: "not there", At: b.now})
 	require.NoError(t, err)
-	require.Equal(t, []Verdict{Queued}, verdicts(b.enqueue(one(7), a)))
+	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(one(7), a)))
 }
 
 func TestAnUploadResolvedAsSettledIsEndedWithoutACall(t *testing.T) {
@@ -257,7 +257,7 @@ func TestAnUploadResolvedAsSettledIsEndedWithoutACall(t *testing.T) {
 	_, err := b.ledger.Resolve(t.Context(), p.Items[0].Payload.Key, idempotency.AsSettled, idempotency.Act{By: "ann", Why: "seen", At: b.now})
 	require.NoError(t, err)
 	p = b.enqueue(one(7), a)
-	require.Equal(t, []Verdict{Queued}, verdicts(p), "the worker ends it by the ledger")
+	require.Equal(t, []Status{Queued}, verdicts(p), "the worker ends it by the ledger")
 	require.Zero(t, p.Counts().Units)
 	require.Equal(t, idempotency.Settled, b.look(p.Items[0].Payload.Key).State)
 }
@@ -268,10 +268,10 @@ func TestWhatWasSentGoesBackIntoALostQueueForItsEnd(t *testing.T) {
 	a := b.file("a.wav", 1)
 	p := b.enqueue(one(7), a)
 	b.latch(p.Items[0])
-	require.Equal(t, []Verdict{Waiting}, verdicts(b.enqueue(forcing(7), a)))
+	require.Equal(t, []Status{Waiting}, verdicts(b.enqueue(forcing(7), a)))
 	require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
 	p = b.enqueue(forcing(7), a)
-	require.Equal(t, []Verdict{Queued}, verdicts(p))
+	require.Equal(t, []Status{Queued}, verdicts(p))
 	require.Zero(t, p.Counts().Units)
 	require.EqualValues(t, 0, b.look(p.Items[0].Payload.Key).Generation)
 }
@@ -289,7 +289,7 @@ func TestUploadsAreCheckedLikeOtherInputsButMayBeLarge(t *testing.T) {
 3,large.wav,spare,,
 ,large.wav,,,
 `)
-	require.Equal(t, []Verdict{Refused, Refused, Queue, Refused, Queue, Refused}, verdicts(p))
+	require.Equal(t, []Status{Refused, Refused, Queue, Refused, Queue, Refused}, verdicts(p))
 	for i, want := range map[int]string{
 		0: "does not exist", 1: "is neither audio nor video: its content is text/plain",
 		3: "has the audio_id 3 of songs row 3 (line 4): one slot holds one upload", 5: "has no audio_id: give it one, or let --next-id allot one",
@@ -309,7 +309,7 @@ func TestUploadsAreCheckedLikeOtherInputsButMayBeLarge(t *testing.T) {
 	require.EqualValues(t, 3, *payload.Params.AudioID)
 
 	folder := b.plan(one(1), b.dir)
-	require.Equal(t, Refused, folder.Items[0].Verdict)
+	require.Equal(t, Refused, folder.Items[0].Status)
 	require.Contains(t, folder.Items[0].Reason, "one audio_id takes one")
 	_, err = b.Plan(t.Context(), Request{Path: tasks.Upload, Force: true}, nil, nil)
 	require.ErrorContains(t, err, "needs who asks for it")

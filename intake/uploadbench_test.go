@@ -88,7 +88,7 @@ func (b *catalogBench) ids(p *Plan) (ids []int64) {
 	return ids
 }
 
-func (b *catalogBench) look(key string) idempotency.Standing {
+func (b *catalogBench) look(key string) idempotency.UploadStatus {
 	b.t.Helper()
 	st, err := b.ledger.Look(b.t.Context(), key)
 	require.NoError(b.t, err)
@@ -100,7 +100,7 @@ func (b *catalogBench) latch(it Item) string {
 	b.t.Helper()
 	b.sends++
 	attempt := fmt.Sprintf("attempt-%d", b.sends)
-	_, err := b.ledger.Latch(b.t.Context(), idempotency.Attempt{
+	_, err := b.ledger.Latch(b.t.Context(), idempotency.LatchRequest{
 		Key: it.Payload.Key, AttemptID: attempt, Source: it.Payload.Params.Source, AudioID: *it.Payload.Params.AudioID,
 		SHA256: it.Payload.Input.SHA256, Timeout: time.Minute, At: b.now,
 	})
@@ -118,7 +118,7 @@ func (b *catalogBench) ends(it Item, attempt string, effect idempotency.Effect, 
 
 func (b *catalogBench) settle(it Item, s store.Settlement) {
 	b.t.Helper()
-	st, err := b.store.Standing(b.t.Context(), it.Payload.Key)
+	st, err := b.store.TaskStatus(b.t.Context(), it.Payload.Key)
 	require.NoError(b.t, err)
 	s.Key, s.Path, s.Generation, s.Finished, s.At = it.Payload.Key, tasks.Upload, st.Generation, true, b.now
 	if s.Verdict == tasks.Done {

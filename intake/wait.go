@@ -37,7 +37,7 @@ func (in *Intake) Wait(ctx context.Context, batch string, each func(Row)) error 
 func (in *Intake) WaitPlan(ctx context.Context, plan *Plan, each func(Row)) error {
 	never := map[string]bool{}
 	for i := range plan.Items {
-		switch plan.Items[i].Verdict {
+		switch plan.Items[i].Status {
 		case Queue, Refused, Failed:
 			never[plan.submissionID(i)] = true
 		case Queued, Waiting, Known, SameContent: // their tasks are in the queue, or were

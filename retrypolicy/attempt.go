@@ -23,8 +23,8 @@ var (
 	ErrStoreDown = errors.New("there is no safe place to settle")
 )
 
-// Attempt is what is known about one attempt once it is over.
-type Attempt struct {
+// CallResult is what is known about one attempt once it is over.
+type CallResult struct {
 	Path tasks.Path
 	// Match says whether a recognition found something; read when Err is nil.
 	Match bool
@@ -59,18 +59,6 @@ type Classified struct {
 	// valid UTF-8, at most MaxReason bytes, and has no query of any URL.
 	Reason string
 }
-
-// Channel is what the breaker hears of an attempt.
-type Channel string
-
-// The closed set of channels; the words are admission's.
-const (
-	ChannelSuccess  Channel = "success"  // the upstream works
-	ChannelFailure  Channel = "failure"  // the upstream or the way to it is broken
-	ChannelAccount  Channel = "account"  // the account is refused
-	ChannelExcluded Channel = "excluded" // a call that says nothing about health
-	ChannelNone     Channel = "none"     // no call was made
-)
 
 // HaltScope is what an account outcome halts.
 type HaltScope string

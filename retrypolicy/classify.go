@@ -13,7 +13,7 @@ import (
 // Classify reduces an attempt to its outcome. It is total: every error, also
 // nil pointers and errors of others, has one. Where nothing is known about how
 // far a call got, it is taken as sent, because that is what costs money.
-func Classify(a Attempt) (c Classified) {
+func Classify(a CallResult) (c Classified) {
 	defer func() {
 		// Foreign Error, Is, As and Unwrap methods may panic (nil pointers
 		// mostly); that must not cost the worker more than the attempt.
@@ -35,7 +35,7 @@ func Classify(a Attempt) (c Classified) {
 	return c
 }
 
-func success(a Attempt) Classified {
+func success(a CallResult) Classified {
 	c := Classified{Outcome: tasks.NoMatch, HTTPStatus: 200, Phase: audd.PhaseAnswered}
 	switch {
 	case a.Path == tasks.Upload:
@@ -48,7 +48,7 @@ func success(a Attempt) Classified {
 }
 
 // ofCall classifies what the client reported.
-func ofCall(a Attempt, e *audd.Error) Classified {
+func ofCall(a CallResult, e *audd.Error) Classified {
 	c := Classified{
 		RetryAfter: max(e.RetryAfter, 0), Code: e.Code, HTTPStatus: e.HTTPStatus,
 		Phase: e.Phase, Latency: max(e.Latency, 0),

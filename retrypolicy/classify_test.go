@@ -46,14 +46,14 @@ func hook(err error) *audd.Error {
 func TestClassifySuccess(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		a    Attempt
+		a    CallResult
 		want tasks.Outcome
 	}{
-		"a song is a match":               {Attempt{Path: tasks.Recognize, Match: true}, tasks.Match},
-		"no song is no_match":             {Attempt{Path: tasks.Recognize}, tasks.NoMatch},
-		"chunks with songs are a match":   {Attempt{Path: tasks.Enterprise, Match: true}, tasks.Match},
-		"no chunk with songs is no_match": {Attempt{Path: tasks.Enterprise}, tasks.NoMatch},
-		"an accepted upload is uploaded":  {Attempt{Path: tasks.Upload}, tasks.Uploaded},
+		"a song is a match":               {CallResult{Path: tasks.Recognize, Match: true}, tasks.Match},
+		"no song is no_match":             {CallResult{Path: tasks.Recognize}, tasks.NoMatch},
+		"chunks with songs are a match":   {CallResult{Path: tasks.Enterprise, Match: true}, tasks.Match},
+		"no chunk with songs is no_match": {CallResult{Path: tasks.Enterprise}, tasks.NoMatch},
+		"an accepted upload is uploaded":  {CallResult{Path: tasks.Upload}, tasks.Uploaded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +136,7 @@ func TestClassifyAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := Classify(Attempt{Path: tasks.Recognize, InputKind: tasks.FileInput, Err: tc.err})
+			c := Classify(CallResult{Path: tasks.Recognize, InputKind: tasks.FileInput, Err: tc.err})
 			assert.Equal(t, tc.want, c.Outcome)
 			assert.Equal(t, tc.err.Code, c.Code)
 			assert.Equal(t, tc.err.HTTPStatus, c.HTTPStatus)
@@ -188,7 +188,7 @@ func TestClassifyTransportAndLocal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, path := range tasks.Paths {
-				c := Classify(Attempt{Path: path, InputKind: tasks.FileInput, Err: tc.err})
+				c := Classify(CallResult{Path: path, InputKind: tasks.FileInput, Err: tc.err})
 				assert.Equal(t, tc.want, c.Outcome)
 				assertReason(t, c.Outcome, c.Reason)
 			}
@@ -227,7 +227,7 @@ func TestClassifyReadsWhyALinkGaveNoAudio(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := Classify(Attempt{Path: tasks.Enterprise, InputKind: tc.kind, URLSigned: tc.signed, Err: code(tc.code, tc.message)})
+			c := Classify(CallResult{Path: tasks.Enterprise, InputKind: tc.kind, URLSigned: tc.signed, Err: code(tc.code, tc.message)})
 			assert.Equal(t, tc.want, c.Outcome)
 		})
 	}
@@ -235,13 +235,13 @@ func TestClassifyReadsWhyALinkGaveNoAudio(t *testing.T) {
 
 func TestClassifyNeverCallsAnUploadDoneFor907(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, tasks.Unknown, Classify(Attempt{Path: tasks.Upload, Err: code(907, "")}).Outcome)
-	assert.Equal(t, tasks.NotReleased, Classify(Attempt{Path: tasks.Enterprise, Err: code(907, "")}).Outcome)
+	assert.Equal(t, tasks.Unknown, Classify(CallResult{Path: tasks.Upload, Err: code(907, "")}).Outcome)
+	assert.Equal(t, tasks.NotReleased, Classify(CallResult{Path: tasks.Enterprise, Err: code(907, "")}).Outcome)
 }
 
 func TestClassifyMarksWhatMayPassByItself(t *testing.T) {
 	t.Parallel()
-	probeable := func(err error) bool { return Classify(Attempt{Path: tasks.Recognize, Err: err}).Probeable }
+	probeable := func(err error) bool { return Classify(CallResult{Path: tasks.Recognize, Err: err}).Probeable }
 	assert.True(t, probeable(code(19, "")), "19 may be maintenance")
 	assert.True(t, probeable(status(403, false)), "an edge's 403 may be one address")
 	assert.False(t, probeable(code(20, "")))
@@ -253,13 +253,13 @@ func TestClassifyKeepsTheFacts(t *testing.T) {
 	t.Parallel()
 	e := status(503, false)
 	e.RetryAfter, e.Latency = 7*time.Second, 3*time.Second
-	c := Classify(Attempt{Path: tasks.Recognize, Err: e})
+	c := Classify(CallResult{Path: tasks.Recognize, Err: e})
 	assert.Equal(t, 7*time.Second, c.RetryAfter)
 	assert.Equal(t, 3*time.Second, c.Latency)
 	assert.Equal(t, audd.PhaseAnswered, c.Phase)
 
 	e.RetryAfter, e.Latency = -1, -1
-	c = Classify(Attempt{Path: tasks.Recognize, Err: e})
+	c = Classify(CallResult{Path: tasks.Recognize, Err: e})
 	assert.Zero(t, c.RetryAfter)
 	assert.Zero(t, c.Latency)
 }

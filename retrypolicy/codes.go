@@ -37,7 +37,7 @@ var codes = map[int]tasks.Outcome{
 
 // ofCode is the outcome of an AudD code. The HTTP status has no say: AudD sends
 // its codes with 200, so any other status beside one is a proxy's.
-func ofCode(code int, message string, a Attempt) tasks.Outcome {
+func ofCode(code int, message string, a CallResult) tasks.Outcome {
 	outcome, known := codes[code]
 	if !known {
 		return tasks.Unknown

@@ -10,11 +10,11 @@ import (
 
 // Decide says what follows from an attempt: the table's row, bounded by the
 // budgets. It is pure and total; random in [0, 1) is the jitter.
-func (p Policy) Decide(path tasks.Path, c Classified, r Record, random float64) Decision {
+func (p Policy) Decide(path tasks.Path, c Classified, r tasks.AttemptRecord, random float64) Decision {
 	row := rowOf(c.Outcome)
 	d := row.decision(path, c)
 	d.Shut = p.shut(row, c)
-	if row.pause == pauseQuota && p.QuotaFull == QuotaWait {
+	if row.pause == pauseQuota && p.QuotaFull == tasks.QuotaWait {
 		d.Verdict = tasks.Snooze
 	}
 	if d.Verdict != tasks.Retry && d.Verdict != tasks.Snooze {
@@ -76,7 +76,7 @@ const (
 )
 
 // usedUp finds the budget that forbids another call, and says how it stands.
-func (p Policy) usedUp(row row, d Decision, c Classified, r Record) (budget, string) {
+func (p Policy) usedUp(row row, d Decision, c Classified, r tasks.AttemptRecord) (budget, string) {
 	if !row.ownTime() {
 		return budgetLeft, "" // waiting for others never ends a task
 	}
@@ -124,7 +124,7 @@ func (d Decision) archived(b budget, why string) Decision {
 }
 
 // wait is the row's own wait, before Retry-After and the clamp.
-func (p Policy) wait(row row, c Classified, r Record, random float64) time.Duration {
+func (p Policy) wait(row row, c Classified, r tasks.AttemptRecord, random float64) time.Duration {
 	switch row.pause {
 	case pauseBackoff:
 		return p.Backoff(r.Streak+1, random)
@@ -166,7 +166,7 @@ func (p Policy) shut(row row, c Classified) time.Duration {
 	return min(asked, p.MaxShut)
 }
 
-func sameInARow(r Record, o tasks.Outcome) int {
+func sameInARow(r tasks.AttemptRecord, o tasks.Outcome) int {
 	if r.LastOutcome != o {
 		return 0
 	}

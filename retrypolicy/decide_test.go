@@ -17,7 +17,7 @@ type what struct {
 	Verdict         tasks.Verdict
 	Delay           time.Duration // with random 0
 	Counted, Billed bool
-	Channel         Channel
+	Channel         tasks.Channel
 	Halt            HaltScope
 	HaltAfter       int
 	TryOther        bool
@@ -39,73 +39,73 @@ func TestDecideEveryRowOfTheSpecification(t *testing.T) {
 		upload    change
 	}{
 		"match is done and paid": {Classified{Outcome: tasks.Match},
-			what{Verdict: tasks.Done, Channel: ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchSettled }},
+			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchSettled }},
 		"no_match is done and paid": {Classified{Outcome: tasks.NoMatch},
-			what{Verdict: tasks.Done, Channel: ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchSettled }},
+			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchSettled }},
 		"uploaded is done and paid": {Classified{Outcome: tasks.Uploaded},
-			what{Verdict: tasks.Done, Channel: ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchSettled }},
+			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchSettled }},
 		"not_released is done": {Classified{Outcome: tasks.NotReleased, Code: 907},
-			what{Verdict: tasks.Done, Channel: ChannelSuccess, UnitsKept: true}, func(w *what) { w.Verdict = tasks.Archive; w.Latch = LatchRejected }},
+			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Verdict = tasks.Archive; w.Latch = LatchRejected }},
 		"throttled snoozes, free and uncounted": {Classified{Outcome: tasks.Throttled, HTTPStatus: 429},
-			what{Verdict: tasks.Snooze, Delay: 2 * time.Second, Channel: ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Snooze, Delay: 2 * time.Second, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
 		"unavailable_unsent is retried, free, also an upload": {Classified{Outcome: tasks.UnavailableUnsent, Phase: audd.PhaseUnsent},
-			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Channel: ChannelFailure}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Channel: tasks.ChannelFailure}, func(w *what) { w.Latch = LatchReleased }},
 		"unavailable is retried, an upload held": {Classified{Outcome: tasks.Unavailable, HTTPStatus: 503},
-			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Billed: true, Channel: ChannelFailure, UnitsKept: true},
+			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Billed: true, Channel: tasks.ChannelFailure, UnitsKept: true},
 			func(w *what) { w.Verdict = tasks.Hold; w.Delay = 0; w.Latch = LatchUncertain }},
 		"ambiguous is retried, an upload held": {Classified{Outcome: tasks.Ambiguous, Phase: audd.PhaseSent},
-			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Billed: true, Channel: ChannelFailure, UnitsKept: true},
+			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Billed: true, Channel: tasks.ChannelFailure, UnitsKept: true},
 			func(w *what) { w.Verdict = tasks.Hold; w.Delay = 0; w.Latch = LatchUncertain }},
 		"invalid_audio is final": {Classified{Outcome: tasks.InvalidAudio, Code: 300},
-			what{Verdict: tasks.Archive, Channel: ChannelSuccess, Final: true, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelSuccess, Final: true, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
 		"invalid_request of AudD is final and kept": {Classified{Outcome: tasks.InvalidRequest, Code: 700},
-			what{Verdict: tasks.Archive, Channel: ChannelSuccess, Final: true, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelSuccess, Final: true, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
 		"invalid_request of the edge is final and free": {Classified{Outcome: tasks.InvalidRequest, HTTPStatus: 413},
-			what{Verdict: tasks.Archive, Channel: ChannelSuccess, Final: true}, func(w *what) { w.Latch = LatchRejected }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelSuccess, Final: true}, func(w *what) { w.Latch = LatchRejected }},
 		"input_unreachable is first retried after a minute": {Classified{Outcome: tasks.InputUnreachable, Code: 600},
-			what{Verdict: tasks.Retry, Delay: time.Minute, Counted: true, Channel: ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Retry, Delay: time.Minute, Counted: true, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchReleased }},
 		"input_gone is final": {Classified{Outcome: tasks.InputGone, Code: 501},
-			what{Verdict: tasks.Archive, Channel: ChannelExcluded, Final: true, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded, Final: true, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
 		"input_missing is looked for again": {Classified{Outcome: tasks.InputMissing},
-			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Channel: ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
 		"input_changed is archived, replayable": {Classified{Outcome: tasks.InputChanged},
-			what{Verdict: tasks.Archive, Channel: ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
 		"link_expired is archived, replayable": {Classified{Outcome: tasks.LinkExpired},
-			what{Verdict: tasks.Archive, Channel: ChannelNone}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = LatchReleased }},
 		"not_found is archived, replayable; five halt": {Classified{Outcome: tasks.NotFound, HTTPStatus: 404},
-			what{Verdict: tasks.Archive, Channel: ChannelExcluded, HaltAfter: 5}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded, HaltAfter: 5}, func(w *what) { w.Latch = LatchReleased }},
 		"authentication tries another source, else archives; three halt": {Classified{Outcome: tasks.Authentication, Code: 900},
-			what{Verdict: tasks.Archive, Channel: ChannelAccount, HaltAfter: 3, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, HaltAfter: 3, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
 		"quota under wait halts the path and snoozes": {Classified{Outcome: tasks.Quota, Code: 902},
-			what{Verdict: tasks.Snooze, Delay: time.Minute, Channel: ChannelAccount, Halt: HaltPath, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
+			what{Verdict: tasks.Snooze, Delay: time.Minute, Channel: tasks.ChannelAccount, Halt: HaltPath, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
 		"subscription halts the path and archives": {Classified{Outcome: tasks.Subscription, Code: 904},
-			what{Verdict: tasks.Archive, Channel: ChannelAccount, Halt: HaltPath, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, Halt: HaltPath, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
 		"blocked halts the source and archives": {Classified{Outcome: tasks.Blocked, Code: 31337},
-			what{Verdict: tasks.Archive, Channel: ChannelAccount, Halt: HaltSource, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, Halt: HaltSource, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
 		"newer_payload is left for a newer worker": {Classified{Outcome: tasks.NewerPayload},
-			what{Verdict: tasks.Snooze, Delay: time.Minute, Channel: ChannelNone}, func(w *what) { w.Latch = LatchUntouched }},
+			what{Verdict: tasks.Snooze, Delay: time.Minute, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = LatchUntouched }},
 		"interrupted comes back after a second": {Classified{Outcome: tasks.Interrupted, Phase: audd.PhaseUnsent},
-			what{Verdict: tasks.Snooze, Delay: time.Second, Channel: ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Snooze, Delay: time.Second, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
 		"refused comes back when the gate says": {Classified{Outcome: tasks.Refused, RetryAfter: 90 * time.Second},
-			what{Verdict: tasks.Snooze, Delay: 90 * time.Second, Channel: ChannelNone}, func(w *what) { w.Latch = LatchUntouched }},
+			what{Verdict: tasks.Snooze, Delay: 90 * time.Second, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = LatchUntouched }},
 		"store_down snoozes without a call": {Classified{Outcome: tasks.StoreDown},
-			what{Verdict: tasks.Snooze, Delay: 5 * time.Second, Channel: ChannelNone}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Snooze, Delay: 5 * time.Second, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = LatchReleased }},
 		"crash is retried at once, an upload held": {Classified{Outcome: tasks.Crash},
-			what{Verdict: tasks.Retry, Counted: true, Billed: true, Channel: ChannelExcluded, UnitsKept: true},
+			what{Verdict: tasks.Retry, Counted: true, Billed: true, Channel: tasks.ChannelExcluded, UnitsKept: true},
 			func(w *what) { w.Verdict = tasks.Hold; w.Latch = LatchUncertain }},
 		"crash before anything was sent is retried, free, also an upload": {Classified{Outcome: tasks.Crash, Phase: audd.PhaseUnsent},
-			what{Verdict: tasks.Retry, Counted: true, Channel: ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Retry, Counted: true, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
 		"expired is archived, replayable": {Classified{Outcome: tasks.Expired},
-			what{Verdict: tasks.Archive, Channel: ChannelNone}, func(w *what) { w.Latch = LatchUntouched }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = LatchUntouched }},
 		"unknown code is archived, replayable, and kept": {Classified{Outcome: tasks.Unknown, Code: 40},
-			what{Verdict: tasks.Archive, Channel: ChannelExcluded, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := tc.recognize
 			want.Latch = LatchUntouched
 			for _, path := range []tasks.Path{tasks.Recognize, tasks.Enterprise} {
-				d := Default().Decide(path, tc.c, Record{PossiblyBilled: pre(tc.c), Counted: pre(tc.c)}, 0)
+				d := Default().Decide(path, tc.c, tasks.AttemptRecord{PossiblyBilled: pre(tc.c), Counted: pre(tc.c)}, 0)
 				if diff := cmp.Diff(want, whatOf(d)); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", path, diff)
 				}
@@ -113,7 +113,7 @@ func TestDecideEveryRowOfTheSpecification(t *testing.T) {
 				assertReason(t, d.Outcome, d.Reason)
 			}
 			tc.upload(&want)
-			d := Default().Decide(tasks.Upload, tc.c, Record{PossiblyBilled: pre(tc.c), Counted: pre(tc.c)}, 0)
+			d := Default().Decide(tasks.Upload, tc.c, tasks.AttemptRecord{PossiblyBilled: pre(tc.c), Counted: pre(tc.c)}, 0)
 			if diff := cmp.Diff(want, whatOf(d)); diff != "" {
 				t.Errorf("upload (-want +got):\n%s", diff)
 			}
@@ -135,29 +135,29 @@ func TestDecideStopsWhenABudgetRunsOut(t *testing.T) {
 	missing := Classified{Outcome: tasks.InputMissing}
 	for name, tc := range map[string]struct {
 		c    Classified
-		r    Record
+		r    tasks.AttemptRecord
 		want tasks.Verdict
 		end  string // the reason's end
 	}{
-		"the second billed call is retried":          {unavailable, Record{Counted: 1, PossiblyBilled: 1}, tasks.Retry, "HTTP 503"},
-		"the third billed call is the last":          {unavailable, Record{Counted: 2, PossiblyBilled: 2}, tasks.Archive, "; max_possibly_billed used up (3 of 3)"},
-		"the fourth counted attempt is retried":      {unsent, Record{Counted: 3}, tasks.Retry, "no such host"},
-		"the fifth counted attempt is the last":      {unsent, Record{Counted: 4}, tasks.Archive, "; max_attempts used up (5 of 5)"},
-		"unsent after two billed calls goes on":      {unsent, Record{Counted: 2, PossiblyBilled: 2}, tasks.Retry, "no such host"},
-		"throttled after four attempts goes on":      {throttled, Record{Counted: 4, PossiblyBilled: 2}, tasks.Snooze, "throttled"},
-		"throttled with every charge used goes on":   {throttled, Record{Counted: 5, PossiblyBilled: 3}, tasks.Snooze, "throttled"},
-		"the give-up time ends a retry":              {unsent, Record{Spent: 24 * time.Hour}, tasks.Archive, "; give_up_after used up (24h0m0s of 24h0m0s)"},
-		"the call itself counts as time":             {Classified{Outcome: tasks.UnavailableUnsent, Latency: time.Hour}, Record{Spent: 23 * time.Hour}, tasks.Archive, "; give_up_after used up (24h0m0s of 24h0m0s)"},
-		"the give-up time ends a throttled task":     {throttled, Record{Spent: 25 * time.Hour}, tasks.Archive, "; give_up_after used up (25h0m0s of 24h0m0s)"},
-		"the give-up time spares a refused task":     {Classified{Outcome: tasks.Refused}, Record{Spent: 99 * time.Hour}, tasks.Snooze, "refused"},
-		"the give-up time spares an interrupted one": {Classified{Outcome: tasks.Interrupted}, Record{Spent: 99 * time.Hour}, tasks.Snooze, "interrupted"},
-		"a second crash goes on":                     {crash, Record{Counted: 2, PossiblyBilled: 2}, tasks.Retry, "crash"},
-		"a third crash was the last billed call":     {crash, Record{Counted: 3, PossiblyBilled: 3}, tasks.Archive, "; max_possibly_billed used up (3 of 3)"},
-		"an unsent crash gives its charge back":      {crashUnsent, Record{Counted: 3, PossiblyBilled: 3}, tasks.Retry, "crash"},
-		"an unsent crash is still counted":           {crashUnsent, Record{Counted: 5, PossiblyBilled: 1}, tasks.Archive, "; max_attempts used up (5 of 5)"},
-		"audio missing twice is looked for again":    {missing, Record{LastOutcome: tasks.InputMissing, SameOutcome: 1, Counted: 1}, tasks.Retry, "input_missing"},
-		"audio missing three times is archived":      {missing, Record{LastOutcome: tasks.InputMissing, SameOutcome: 2, Counted: 2}, tasks.Archive, "; input_missing_attempts used up (3 of 3)"},
-		"other outcomes between start anew":          {missing, Record{LastOutcome: tasks.Throttled, SameOutcome: 9}, tasks.Retry, "input_missing"},
+		"the second billed call is retried":          {unavailable, tasks.AttemptRecord{Counted: 1, PossiblyBilled: 1}, tasks.Retry, "HTTP 503"},
+		"the third billed call is the last":          {unavailable, tasks.AttemptRecord{Counted: 2, PossiblyBilled: 2}, tasks.Archive, "; max_possibly_billed used up (3 of 3)"},
+		"the fourth counted attempt is retried":      {unsent, tasks.AttemptRecord{Counted: 3}, tasks.Retry, "no such host"},
+		"the fifth counted attempt is the last":      {unsent, tasks.AttemptRecord{Counted: 4}, tasks.Archive, "; max_attempts used up (5 of 5)"},
+		"unsent after two billed calls goes on":      {unsent, tasks.AttemptRecord{Counted: 2, PossiblyBilled: 2}, tasks.Retry, "no such host"},
+		"throttled after four attempts goes on":      {throttled, tasks.AttemptRecord{Counted: 4, PossiblyBilled: 2}, tasks.Snooze, "throttled"},
+		"throttled with every charge used goes on":   {throttled, tasks.AttemptRecord{Counted: 5, PossiblyBilled: 3}, tasks.Snooze, "throttled"},
+		"the give-up time ends a retry":              {unsent, tasks.AttemptRecord{Spent: 24 * time.Hour}, tasks.Archive, "; give_up_after used up (24h0m0s of 24h0m0s)"},
+		"the call itself counts as time":             {Classified{Outcome: tasks.UnavailableUnsent, Latency: time.Hour}, tasks.AttemptRecord{Spent: 23 * time.Hour}, tasks.Archive, "; give_up_after used up (24h0m0s of 24h0m0s)"},
+		"the give-up time ends a throttled task":     {throttled, tasks.AttemptRecord{Spent: 25 * time.Hour}, tasks.Archive, "; give_up_after used up (25h0m0s of 24h0m0s)"},
+		"the give-up time spares a refused task":     {Classified{Outcome: tasks.Refused}, tasks.AttemptRecord{Spent: 99 * time.Hour}, tasks.Snooze, "refused"},
+		"the give-up time spares an interrupted one": {Classified{Outcome: tasks.Interrupted}, tasks.AttemptRecord{Spent: 99 * time.Hour}, tasks.Snooze, "interrupted"},
+		"a second crash goes on":                     {crash, tasks.AttemptRecord{Counted: 2, PossiblyBilled: 2}, tasks.Retry, "crash"},
+		"a third crash was the last billed call":     {crash, tasks.AttemptRecord{Counted: 3, PossiblyBilled: 3}, tasks.Archive, "; max_possibly_billed used up (3 of 3)"},
+		"an unsent crash gives its charge back":      {crashUnsent, tasks.AttemptRecord{Counted: 3, PossiblyBilled: 3}, tasks.Retry, "crash"},
+		"an unsent crash is still counted":           {crashUnsent, tasks.AttemptRecord{Counted: 5, PossiblyBilled: 1}, tasks.Archive, "; max_attempts used up (5 of 5)"},
+		"audio missing twice is looked for again":    {missing, tasks.AttemptRecord{LastOutcome: tasks.InputMissing, SameOutcome: 1, Counted: 1}, tasks.Retry, "input_missing"},
+		"audio missing three times is archived":      {missing, tasks.AttemptRecord{LastOutcome: tasks.InputMissing, SameOutcome: 2, Counted: 2}, tasks.Archive, "; input_missing_attempts used up (3 of 3)"},
+		"other outcomes between start anew":          {missing, tasks.AttemptRecord{LastOutcome: tasks.Throttled, SameOutcome: 9}, tasks.Retry, "input_missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +179,7 @@ func TestDecideRetries600ThreeTimesThenItIsAnInvalidRequest(t *testing.T) {
 	t.Parallel()
 	c := Classified{Outcome: tasks.InputUnreachable, Code: 600, Reason: "input_unreachable: AudD code 600"}
 	for i, want := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute} {
-		r := Record{Counted: i, SameOutcome: i, LastOutcome: tasks.InputUnreachable}
+		r := tasks.AttemptRecord{Counted: i, SameOutcome: i, LastOutcome: tasks.InputUnreachable}
 		for _, random := range []float64{0, 0.5, 0.999} {
 			d := Default().Decide(tasks.Recognize, c, r, random)
 			assert.Equal(t, tasks.Retry, d.Verdict)
@@ -189,7 +189,7 @@ func TestDecideRetries600ThreeTimesThenItIsAnInvalidRequest(t *testing.T) {
 			assert.Equal(t, d.Delay, d.Backoff)
 		}
 	}
-	last := Record{Counted: 3, SameOutcome: 3, LastOutcome: tasks.InputUnreachable}
+	last := tasks.AttemptRecord{Counted: 3, SameOutcome: 3, LastOutcome: tasks.InputUnreachable}
 	d := Default().Decide(tasks.Recognize, c, last, 0)
 	assert.Equal(t, tasks.Archive, d.Verdict)
 	assert.Equal(t, tasks.InvalidRequest, d.Outcome)
@@ -198,7 +198,7 @@ func TestDecideRetries600ThreeTimesThenItIsAnInvalidRequest(t *testing.T) {
 	assert.Equal(t, LatchUntouched, d.Latch)
 	assert.Equal(t, LatchRejected, Default().Decide(tasks.Upload, c, last, 0).Latch)
 
-	busy := Record{Counted: 4, SameOutcome: 1, LastOutcome: tasks.InputUnreachable}
+	busy := tasks.AttemptRecord{Counted: 4, SameOutcome: 1, LastOutcome: tasks.InputUnreachable}
 	d = Default().Decide(tasks.Recognize, c, busy, 0)
 	assert.Equal(t, tasks.InputUnreachable, d.Outcome, "another budget ran out first: no tombstone")
 	assert.False(t, d.Final)
@@ -228,7 +228,7 @@ func TestDecideHonoursRetryAfter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, random := range []float64{0, 0.3, 0.999} {
-				d := Default().Decide(tasks.Recognize, tc.c, Record{}, random)
+				d := Default().Decide(tasks.Recognize, tc.c, tasks.AttemptRecord{}, random)
 				assert.GreaterOrEqual(t, d.Delay, tc.least)
 				assert.LessOrEqual(t, d.Delay, tc.most)
 				assert.Equal(t, tc.shut, d.Shut)
@@ -240,8 +240,8 @@ func TestDecideHonoursRetryAfter(t *testing.T) {
 func TestDecideQuotaFailFastArchives(t *testing.T) {
 	t.Parallel()
 	p := Default()
-	p.QuotaFull = QuotaFailFast
-	d := p.Decide(tasks.Recognize, Classified{Outcome: tasks.Quota, Code: 902}, Record{}, 0)
+	p.QuotaFull = tasks.QuotaFailFast
+	d := p.Decide(tasks.Recognize, Classified{Outcome: tasks.Quota, Code: 902}, tasks.AttemptRecord{}, 0)
 	assert.Equal(t, tasks.Archive, d.Verdict)
 	assert.False(t, d.Final, "replayable")
 	assert.Zero(t, d.Delay)
@@ -252,7 +252,7 @@ func TestDecideQuotaFailFastArchives(t *testing.T) {
 func TestDecideSpendsOnlyTheTasksOwnWaits(t *testing.T) {
 	t.Parallel()
 	spent := func(o tasks.Outcome) time.Duration {
-		return Default().Decide(tasks.Recognize, Classified{Outcome: o}, Record{}, 0).Backoff
+		return Default().Decide(tasks.Recognize, Classified{Outcome: o}, tasks.AttemptRecord{}, 0).Backoff
 	}
 	for _, o := range []tasks.Outcome{tasks.Throttled, tasks.Unavailable, tasks.UnavailableUnsent, tasks.Ambiguous, tasks.InputMissing, tasks.InputUnreachable} {
 		assert.Positive(t, spent(o), "%s", o)
@@ -265,14 +265,14 @@ func TestDecideSpendsOnlyTheTasksOwnWaits(t *testing.T) {
 func TestDecideStoreDownBacksOff(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]time.Duration{0: 5 * time.Second, 1: 10 * time.Second, 3: 40 * time.Second, 99: 5 * time.Minute} {
-		d := Default().Decide(tasks.Recognize, Classified{Outcome: tasks.StoreDown}, Record{LastOutcome: tasks.StoreDown, SameOutcome: n}, 0)
+		d := Default().Decide(tasks.Recognize, Classified{Outcome: tasks.StoreDown}, tasks.AttemptRecord{LastOutcome: tasks.StoreDown, SameOutcome: n}, 0)
 		assert.Equal(t, want, d.Delay, "after %d", n)
 	}
 }
 
 func TestDecideTakesUnknownWordsAsUnknown(t *testing.T) {
 	t.Parallel()
-	d := Default().Decide("no path", Classified{Outcome: "no outcome"}, Record{}, 0)
+	d := Default().Decide("no path", Classified{Outcome: "no outcome"}, tasks.AttemptRecord{}, 0)
 	assert.Equal(t, tasks.Unknown, d.Outcome)
 	assert.Equal(t, tasks.Archive, d.Verdict)
 	assert.True(t, d.Alert)

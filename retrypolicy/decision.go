@@ -6,24 +6,6 @@ import (
 	"reprise/tasks"
 )
 
-// Record is the history of a task's generation, as it was before the attempt
-// that is being decided. A crash is the exception: its charges were made when
-// it was admitted, so the record holds them already.
-type Record struct {
-	Generation int64
-	// Counted and PossiblyBilled are the charges so far.
-	Counted, PossiblyBilled int
-	// Streak is the number of counted failures in a row.
-	Streak int
-	// SameOutcome is how often LastOutcome came in a row.
-	SameOutcome int
-	LastOutcome tasks.Outcome
-	// Throttles is the number of throttled answers in a row.
-	Throttles int
-	// Spent is the sum of the task's own backoffs (Decision.Backoff) and calls.
-	Spent time.Duration
-}
-
 // Decision is everything that follows from one attempt.
 type Decision struct {
 	Verdict tasks.Verdict
@@ -41,7 +23,7 @@ type Decision struct {
 	Counted, PossiblyBilled bool
 	// Final marks an archive as a tombstone: enqueuing the key again is refused.
 	Final   bool
-	Channel Channel
+	Channel tasks.Channel
 	// Halt is what this one answer halts at once.
 	Halt HaltScope
 	// HaltAfter > 0 means that this many equal answers in a row on the source

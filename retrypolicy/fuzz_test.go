@@ -25,12 +25,12 @@ func FuzzClassify(f *testing.F) {
 		}
 		for _, path := range tasks.Paths {
 			for _, err := range []error{e, errors.New(message)} {
-				c := Classify(Attempt{Path: path, InputKind: tasks.URLInput, URLSigned: signed, Err: err})
+				c := Classify(CallResult{Path: path, InputKind: tasks.URLInput, URLSigned: signed, Err: err})
 				if !slices.Contains(tasks.Outcomes, c.Outcome) {
 					t.Fatalf("outcome %q", c.Outcome)
 				}
 				assertReason(t, c.Outcome, c.Reason)
-				d := Default().Decide(path, c, Record{Counted: 4, PossiblyBilled: 2}, 0.5)
+				d := Default().Decide(path, c, tasks.AttemptRecord{Counted: 4, PossiblyBilled: 2}, 0.5)
 				assertReason(t, d.Outcome, d.Reason)
 			}
 		}

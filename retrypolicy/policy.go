@@ -4,16 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
-)
 
-// QuotaFull says what happens to a task when the account's quota is used up
-// and no other source can take it.
-type QuotaFull string
-
-// The closed set of quota behaviours.
-const (
-	QuotaWait     QuotaFull = "wait"      // snooze: the path closes until the quota is back
-	QuotaFailFast QuotaFull = "fail_fast" // archive, replayable
+	"reprise/tasks"
 )
 
 // Policy holds the numbers of the table. Build it with Default and change
@@ -44,7 +36,7 @@ type Policy struct {
 	UnreachableWaits []time.Duration
 	// QuotaFull and QuotaWait: with "wait" a task that met a used-up quota is
 	// looked at again after QuotaWait; the gates hold it back until it may go.
-	QuotaFull QuotaFull
+	QuotaFull tasks.QuotaFull
 	QuotaWait time.Duration
 }
 
@@ -65,7 +57,7 @@ func Default() Policy {
 		StoreDownWait:        5 * time.Second,
 		InputMissingAttempts: 3,
 		UnreachableWaits:     []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
-		QuotaFull:            QuotaWait,
+		QuotaFull:            tasks.QuotaWait,
 		QuotaWait:            time.Minute,
 	}
 }
@@ -116,7 +108,7 @@ func (p Policy) Validate() error {
 	if p.MaxSnooze > p.MaxShut {
 		bad("max_snooze %s is more than max_shut %s", p.MaxSnooze, p.MaxShut)
 	}
-	if p.QuotaFull != QuotaWait && p.QuotaFull != QuotaFailFast {
+	if p.QuotaFull != tasks.QuotaWait && p.QuotaFull != tasks.QuotaFailFast {
 		bad("quota_full: want wait or fail_fast")
 	}
 	return errors.Join(errs...)
@@ -127,4 +119,4 @@ const maxSetting = 366 * 24 * time.Hour
 
 // GivenUp reports whether the task's own time is used up, to be asked before a
 // call is made; its outcome is then expired.
-func (p Policy) GivenUp(r Record) bool { return r.Spent >= p.GiveUpAfter }
+func (p Policy) GivenUp(r tasks.AttemptRecord) bool { return r.Spent >= p.GiveUpAfter }

@@ -1,6 +1,7 @@
 package retrypolicy
 
 import (
+	"reprise/tasks"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ func TestDefaultIsValidAndIsTheSpecification(t *testing.T) {
 	assert.Equal(t, 24*time.Hour, p.GiveUpAfter)
 	assert.Equal(t, 6*time.Hour, p.MaxSnooze)
 	assert.Equal(t, 24*time.Hour, p.MaxShut)
-	assert.Equal(t, QuotaWait, p.QuotaFull)
+	assert.Equal(t, tasks.QuotaWait, p.QuotaFull)
 }
 
 func TestValidateNamesEveryWrongField(t *testing.T) {
@@ -65,6 +66,6 @@ func TestDefaultsDoNotShareTheirSlices(t *testing.T) {
 func TestGivenUpOnceTheOwnTimeIsUsed(t *testing.T) {
 	t.Parallel()
 	p := Default()
-	assert.False(t, p.GivenUp(Record{Spent: 24*time.Hour - 1}))
-	assert.True(t, p.GivenUp(Record{Spent: 24 * time.Hour}))
+	assert.False(t, p.GivenUp(tasks.AttemptRecord{Spent: 24*time.Hour - 1}))
+	assert.True(t, p.GivenUp(tasks.AttemptRecord{Spent: 24 * time.Hour}))
 }

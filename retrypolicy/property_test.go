@@ -48,11 +48,11 @@ func TestClassifyIsTotalOverStatusesAndCodes(t *testing.T) {
 				if n != 0 {
 					e.Kind, e.JSON = audd.KindCode, true
 				}
-				c := Classify(Attempt{Path: path, InputKind: tasks.FileInput, Err: e})
+				c := Classify(CallResult{Path: path, InputKind: tasks.FileInput, Err: e})
 				if !slices.Contains(tasks.Outcomes, c.Outcome) || c.Outcome == tasks.Match || c.Outcome == tasks.NoMatch || c.Outcome == tasks.Uploaded {
 					t.Fatalf("code %d, HTTP %d: outcome %q", n, http, c.Outcome)
 				}
-				if n != 0 && c.Outcome != ofCode(n, "", Attempt{Path: path}) {
+				if n != 0 && c.Outcome != ofCode(n, "", CallResult{Path: path}) {
 					t.Fatalf("code %d, HTTP %d: the status changed the outcome to %s", n, http, c.Outcome)
 				}
 				if !strings.HasPrefix(c.Reason, string(c.Outcome)) {
@@ -62,7 +62,7 @@ func TestClassifyIsTotalOverStatusesAndCodes(t *testing.T) {
 		}
 	}
 	for _, n := range enum(t) {
-		got := Classify(Attempt{Path: tasks.Recognize, Err: code(n, "")}).Outcome
+		got := Classify(CallResult{Path: tasks.Recognize, Err: code(n, "")}).Outcome
 		assert.Equal(t, withoutMeaning[n], got == tasks.Unknown, "code %d of AudD's list is %s", n, got)
 	}
 }
@@ -79,8 +79,8 @@ func drawClassified(t *rapid.T) Classified {
 	}
 }
 
-func drawRecord(t *rapid.T) Record {
-	return Record{
+func drawRecord(t *rapid.T) tasks.AttemptRecord {
+	return tasks.AttemptRecord{
 		Counted:        rapid.IntRange(0, 7).Draw(t, "counted"),
 		PossiblyBilled: rapid.IntRange(0, 4).Draw(t, "billed"),
 		Streak:         rapid.IntRange(-1, 70).Draw(t, "streak"),
@@ -165,11 +165,11 @@ func TestATaskThatAlwaysFailsEnds(t *testing.T) {
 		local(audd.PhaseUnsent, os.ErrNotExist), code(600, ""), status(200, false), code(100, ""), status(429, false),
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		var r Record
+		var r tasks.AttemptRecord
 		var billed int
 		for range 100_000 {
 			err := rapid.SampledFrom(bad).Draw(t, "err")
-			c := Classify(Attempt{Path: tasks.Recognize, InputKind: tasks.URLInput, Err: err})
+			c := Classify(CallResult{Path: tasks.Recognize, InputKind: tasks.URLInput, Err: err})
 			d := p.Decide(tasks.Recognize, c, r, 0.5)
 			billed += charge(d.PossiblyBilled)
 			if d.Verdict == tasks.Archive {
@@ -185,7 +185,7 @@ func TestATaskThatAlwaysFailsEnds(t *testing.T) {
 }
 
 // after is the record as settling an attempt leaves it.
-func after(r Record, d Decision) Record {
+func after(r tasks.AttemptRecord, d Decision) tasks.AttemptRecord {
 	r.Counted += charge(d.Counted)
 	r.PossiblyBilled += charge(d.PossiblyBilled)
 	r.Spent += d.Backoff

@@ -29,7 +29,7 @@ func TestReasonsSayWhatHappened(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tc.want, Classify(Attempt{Path: tasks.Recognize, Err: tc.err}).Reason)
+			assert.Equal(t, tc.want, Classify(CallResult{Path: tasks.Recognize, Err: tc.err}).Reason)
 		})
 	}
 }
@@ -52,9 +52,9 @@ func TestReasonsShowNoQueryAndNoCredentials(t *testing.T) {
 			t.Parallel()
 			for _, err := range []error{code(600, text), network(audd.PhaseSent, errors.New(text)), errors.New(text),
 				hook(errors.New(text)), local(audd.PhaseUnsent, &url.Error{Op: "Get", URL: "https://h.example/?sig=" + secret, Err: errors.New(text)})} {
-				c := Classify(Attempt{Path: tasks.Recognize, Err: err})
+				c := Classify(CallResult{Path: tasks.Recognize, Err: err})
 				assert.NotContains(t, c.Reason, secret)
-				d := Default().Decide(tasks.Recognize, c, Record{Counted: 99, SameOutcome: 99, LastOutcome: c.Outcome}, 0)
+				d := Default().Decide(tasks.Recognize, c, tasks.AttemptRecord{Counted: 99, SameOutcome: 99, LastOutcome: c.Outcome}, 0)
 				assert.NotContains(t, d.Reason, secret)
 			}
 		})
@@ -64,10 +64,10 @@ func TestReasonsShowNoQueryAndNoCredentials(t *testing.T) {
 func TestReasonsAreCutBetweenRunesAndKeepTheBudget(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 400)
-	c := Classify(Attempt{Path: tasks.Recognize, Err: network(audd.PhaseSent, errors.New(long))})
+	c := Classify(CallResult{Path: tasks.Recognize, Err: network(audd.PhaseSent, errors.New(long))})
 	assert.True(t, utf8.ValidString(c.Reason))
 	assert.LessOrEqual(t, len(c.Reason), MaxReason)
-	d := Default().Decide(tasks.Recognize, c, Record{PossiblyBilled: 2}, 0)
+	d := Default().Decide(tasks.Recognize, c, tasks.AttemptRecord{PossiblyBilled: 2}, 0)
 	assert.LessOrEqual(t, len(d.Reason), MaxReason)
 	assert.True(t, utf8.ValidString(d.Reason))
 	assert.True(t, strings.HasSuffix(d.Reason, "; max_possibly_billed used up (3 of 3)"), d.Reason)
@@ -84,7 +84,7 @@ func TestDecideMakesReasonsOfOthersFit(t *testing.T) {
 		"line\nbreak":             "refused: line break",
 		"https://h/?sig=abc gone": "refused: https://h/ gone",
 	} {
-		d := Default().Decide(tasks.Recognize, Classified{Outcome: tasks.Refused, Reason: given}, Record{}, 0)
+		d := Default().Decide(tasks.Recognize, Classified{Outcome: tasks.Refused, Reason: given}, tasks.AttemptRecord{}, 0)
 		assert.Equal(t, want, d.Reason, "%q", given)
 	}
 }

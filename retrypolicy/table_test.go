@@ -36,7 +36,7 @@ func TestTableRowsAreConsistent(t *testing.T) {
 			assert.NotEmpty(t, r.when)
 			assert.Contains(t, tasks.Verdicts, r.verdict)
 			assert.Contains(t, tasks.Verdicts, r.upload)
-			assert.Contains(t, []Channel{ChannelSuccess, ChannelFailure, ChannelAccount, ChannelExcluded, ChannelNone}, r.channel)
+			assert.Contains(t, []tasks.Channel{tasks.ChannelSuccess, tasks.ChannelFailure, tasks.ChannelAccount, tasks.ChannelExcluded, tasks.ChannelNone}, r.channel)
 			assert.NotEmpty(t, r.units)
 			assert.NotEqual(t, tasks.Hold, r.verdict, "only uploads are held")
 			if r.verdict == tasks.Retry {

@@ -12,7 +12,7 @@ import (
 // BatchRow is a submission and where its task stands.
 type BatchRow struct {
 	Submission Submission // without payload
-	Standing   Standing
+	Standing   TaskStatus
 }
 
 // SubmissionFilter selects submissions; fields that are set must all match.

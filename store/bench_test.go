@@ -51,7 +51,7 @@ func BenchmarkStanding(b *testing.B) {
 	for name, ctx := range map[string]context.Context{"plain": context.Background(), "cancellable": b.Context()} {
 		b.Run(name, func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
-				_, err := s.Standing(ctx, fmt.Sprintf("ka%d", i%rows))
+				_, err := s.TaskStatus(ctx, fmt.Sprintf("ka%d", i%rows))
 				require.NoError(b, err)
 			}
 		})

@@ -65,9 +65,9 @@ func attempt(key string, generation int64, id string, v tasks.Verdict, o tasks.O
 	return st
 }
 
-func standing(t testing.TB, s *store.Store, key string) store.Standing {
+func standing(t testing.TB, s *store.Store, key string) store.TaskStatus {
 	t.Helper()
-	st, err := s.Standing(context.Background(), key)
+	st, err := s.TaskStatus(context.Background(), key)
 	require.NoError(t, err)
 	return st
 }

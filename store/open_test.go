@@ -109,7 +109,7 @@ func TestClosedStoreIsUnavailable(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close(), "closing twice is harmless")
-	_, readErr := s.Standing(context.Background(), "k")
+	_, readErr := s.TaskStatus(context.Background(), "k")
 	for _, err := range []error{
 		readErr, s.Ping(context.Background()),
 		s.Settle(context.Background(), attempt("k", 0, "a", tasks.Done, tasks.Match, 1)),

@@ -17,7 +17,7 @@ import (
 
 // state is all a store says about a key, without when it was first seen.
 type state struct {
-	Standing store.Standing
+	Standing store.TaskStatus
 	Calls    []store.Call
 	History  []store.Result
 }

@@ -71,17 +71,17 @@ ON CONFLICT (id) DO NOTHING`
 // the same order, where each key stands; results included. A task row is made
 // for a key that is new. It commits in chunks; on an error some may be
 // recorded, and registering all of them again is harmless.
-func (s *Store) Register(ctx context.Context, submissions []Submission) ([]Standing, error) {
+func (s *Store) Register(ctx context.Context, submissions []Submission) ([]TaskStatus, error) {
 	for i := range submissions {
 		if err := submissions[i].validate(); err != nil {
 			return nil, fmt.Errorf("register: %w", err)
 		}
 	}
-	standings := make([]Standing, 0, len(submissions))
+	standings := make([]TaskStatus, 0, len(submissions))
 	for len(submissions) > 0 {
 		chunk := submissions[:min(registerChunk, len(submissions))]
 		submissions = submissions[len(chunk):]
-		found := make([]Standing, len(chunk))
+		found := make([]TaskStatus, len(chunk))
 		err := s.write(ctx, "register submissions", func(ctx context.Context, tx *sql.Tx) error {
 			return s.register(ctx, tx, chunk, found)
 		})
@@ -93,7 +93,7 @@ func (s *Store) Register(ctx context.Context, submissions []Submission) ([]Stand
 	return standings, nil
 }
 
-func (s *Store) register(ctx context.Context, tx *sql.Tx, chunk []Submission, found []Standing) error {
+func (s *Store) register(ctx context.Context, tx *sql.Tx, chunk []Submission, found []TaskStatus) error {
 	for i := range chunk {
 		sub := &chunk[i]
 		at, queue := sub.At.UnixMilli(), sub.Queue

@@ -32,7 +32,7 @@ func TestFinishedSettlementIsStoredWhole(t *testing.T) {
 	st.Call.Price, st.Call.Cost, st.Call.PossiblyBilled = &price, &cost, true
 	settleAll(t, s, st)
 
-	require.Equal(t, store.Standing{
+	require.Equal(t, store.TaskStatus{
 		Known: true, Finished: true, Verdict: tasks.Done, Outcome: tasks.Match, Reason: "match of a",
 		Result: st.Result, Path: tasks.Recognize, Queue: "recognize", CreatedAt: st.At, FinishedAt: st.At,
 	}, standing(t, s, "k"))

@@ -340,7 +340,7 @@ func (w *Worker) exhausted(d *delivery) (retrypolicy.Classified, bool) {
 
 // giveBack returns a permit whose call was never made.
 func (w *Worker) giveBack(d *delivery, outcome tasks.Outcome) {
-	w.gates.release(d.permit, admission.Settlement{Outcome: outcome, Channel: string(retrypolicy.ChannelNone)})
+	w.gates.release(d.permit, admission.CallReport{Outcome: outcome, Channel: tasks.ChannelNone})
 }
 
 // otherSource reports whether a source is left that did not refuse the account

@@ -27,8 +27,8 @@ type reply struct {
 	took    time.Duration
 }
 
-func (r reply) attempt(d *delivery) retrypolicy.Attempt {
-	return retrypolicy.Attempt{
+func (r reply) attempt(d *delivery) retrypolicy.CallResult {
+	return retrypolicy.CallResult{
 		Path: d.payload.Path, Match: r.match, Err: r.err,
 		InputKind: d.payload.Input.Kind, URLSigned: d.payload.Input.ExpiresAt != 0,
 	}

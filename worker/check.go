@@ -134,7 +134,7 @@ func (w *Worker) startWith(checks []TokenCheck) error {
 }
 
 func tokenRefused(e *audd.Error) bool {
-	c := retrypolicy.Classify(retrypolicy.Attempt{Path: tasks.Recognize, Err: e})
+	c := retrypolicy.Classify(retrypolicy.CallResult{Path: tasks.Recognize, Err: e})
 	return c.Outcome == tasks.Authentication
 }
 

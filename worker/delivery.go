@@ -25,7 +25,7 @@ type delivery struct {
 	deadline time.Time // asynq's; the handler always returns before it
 	frail    bool      // enqueued with limits under which asynq would decide: see rescue.go
 
-	standing store.Standing
+	standing store.TaskStatus
 	permit   *admission.Permit
 	// latchTried: the upload's attempt asked the ledger for its latch
 	latchTried bool
@@ -53,21 +53,11 @@ func (w *Worker) newDelivery(ctx context.Context, t *asynq.Task) *delivery {
 
 // record is the state of the task's budgets before this attempt. Without a
 // permit (nothing admitted yet) it is empty.
-func (d *delivery) record() retrypolicy.Record {
+func (d *delivery) record() tasks.AttemptRecord {
 	if d.permit == nil {
-		return retrypolicy.Record{Generation: d.standing.Generation}
+		return tasks.AttemptRecord{Generation: d.standing.Generation}
 	}
-	r := d.permit.Record
-	return retrypolicy.Record{
-		Generation:     r.Generation,
-		Counted:        r.Counted,
-		PossiblyBilled: r.PossiblyBilled,
-		Streak:         r.Streak,
-		SameOutcome:    r.SameOutcome,
-		LastOutcome:    r.LastOutcome,
-		Throttles:      r.Throttles,
-		Spent:          r.Spent,
-	}
+	return d.permit.Record
 }
 
 // exclude takes the permit's source out of this delivery after it refused the

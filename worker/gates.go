@@ -15,7 +15,7 @@ type gates struct {
 // release reports an attempt and gives its permit back, not awaited: it may
 // lag the ack, since a permit that is not given back lapses by itself, and
 // admission repeats a report that Redis did not take.
-func (g *gates) release(p *admission.Permit, s admission.Settlement) { g.Gates.SettleLater(p, s) }
+func (g *gates) release(p *admission.Permit, s admission.CallReport) { g.Gates.SettleLater(p, s) }
 
 // run renews permits until ctx ends.
 func (g *gates) run(ctx context.Context) {

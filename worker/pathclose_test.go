@@ -96,8 +96,8 @@ func TestWhatAnAccountReasonArchivedIsReplayedWhenItsSourceOpens(t *testing.T) {
 	_, err := r.gates().Resume(t.Context(), "main", tasks.Recognize, "test")
 	require.NoError(t, err)
 	ok := eventually(30*time.Second, func() bool {
-		a, errA := r.store.Standing(t.Context(), p.Key)
-		b, errB := r.store.Standing(t.Context(), waiting.Key)
+		a, errA := r.store.TaskStatus(t.Context(), p.Key)
+		b, errB := r.store.TaskStatus(t.Context(), waiting.Key)
 		return errA == nil && errB == nil && a.Outcome == tasks.Match && b.Outcome == tasks.Match
 	})
 	require.True(t, ok, "%s\n%s", r.queueState(p), r.log.String())

@@ -49,7 +49,7 @@ func (w *Worker) settled(ctx context.Context, d *delivery) *answer {
 	if d.payload.Path == tasks.Upload || d.payload.Input.ExpiresAt != 0 {
 		return w.settledOrWaiting(ctx, d)
 	}
-	return w.pointRead(ctx, d, w.records.Standing)
+	return w.pointRead(ctx, d, w.records.TaskStatus)
 }
 
 // settledOrWaiting is settled that also looks into the outbox.
@@ -57,7 +57,7 @@ func (w *Worker) settledOrWaiting(ctx context.Context, d *delivery) *answer {
 	return w.pointRead(ctx, d, w.standing)
 }
 
-func (w *Worker) pointRead(ctx context.Context, d *delivery, standing func(context.Context, string) (store.Standing, error)) *answer {
+func (w *Worker) pointRead(ctx context.Context, d *delivery, standing func(context.Context, string) (store.TaskStatus, error)) *answer {
 	read := func() (err error) {
 		if w.unsaved.Load() > 0 {
 			return errUnsaved
@@ -106,7 +106,7 @@ func (w *Worker) stillOpen(ctx context.Context, d *delivery) *answer {
 		w.giveBack(d, tasks.Refused)
 		return w.without(d, tasks.StoreDown, 0, "results wait for a place to be kept")
 	}
-	found, err := w.records.Standing(ctx, d.payload.Key)
+	found, err := w.records.TaskStatus(ctx, d.payload.Key)
 	if err != nil {
 		w.warn.do("store", "the store cannot be read; tasks wait", err)
 		w.giveBack(d, tasks.Refused)
@@ -125,8 +125,8 @@ func (w *Worker) stillOpen(ctx context.Context, d *delivery) *answer {
 }
 
 // standing is where a key stands in SQL or, while SQL is behind, in the outbox.
-func (w *Worker) standing(ctx context.Context, key string) (store.Standing, error) {
-	found, err := w.records.Standing(ctx, key)
+func (w *Worker) standing(ctx context.Context, key string) (store.TaskStatus, error) {
+	found, err := w.records.TaskStatus(ctx, key)
 	if err != nil || found.Finished {
 		return found, err
 	}
@@ -146,8 +146,8 @@ func (w *Worker) finish(ctx context.Context, d *delivery, c retrypolicy.Classifi
 	return answerOf(decision)
 }
 
-func standingOf(s store.Settlement) store.Standing {
-	return store.Standing{
+func standingOf(s store.Settlement) store.TaskStatus {
+	return store.TaskStatus{
 		Known: true, Generation: s.Generation, Finished: s.Finished, Verdict: s.Verdict, Outcome: s.Outcome,
 		Reason: s.Reason, Final: s.Final, Result: s.Result, Path: s.Path, Queue: s.Queue, FinishedAt: s.At,
 	}

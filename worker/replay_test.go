@@ -40,7 +40,7 @@ func TestATaskThatIsArchivedOnlyAfterItsReplayBeganIsReplayed(t *testing.T) {
 	require.NoError(t, r.rdb.HSet(ctx, "reprise:{replay}:queues", "recognize", time.Now().Add(time.Second).UnixMilli()).Err())
 	r.run()
 	require.True(t, eventually(10*time.Second, func() bool {
-		s, err := r.store.Standing(ctx, p.Key)
+		s, err := r.store.TaskStatus(ctx, p.Key)
 		return err == nil && !s.Finished
 	}), "re-opened")
 	require.False(t, eventually(3*time.Second, func() bool { return r.rdb.HLen(ctx, "reprise:{replay}:started").Val() == 0 }), "the note stays")
@@ -78,7 +78,7 @@ func TestTheLastTasksOfABatchAreReplayedAfterAHalt(t *testing.T) {
 	require.NoError(t, err)
 	for _, p := range last {
 		require.True(t, eventually(30*time.Second, func() bool {
-			s, err := r.store.Standing(t.Context(), p.Key)
+			s, err := r.store.TaskStatus(t.Context(), p.Key)
 			return err == nil && s.Outcome == tasks.Match
 		}), "%s\n%s", r.queueState(p), r.log.String())
 	}

@@ -122,11 +122,11 @@ func (r *rig) enqueue(p tasks.Payload, opts ...asynq.Option) {
 }
 
 // standing waits until the task has its verdict.
-func (r *rig) standing(p tasks.Payload, within time.Duration) store.Standing {
+func (r *rig) standing(p tasks.Payload, within time.Duration) store.TaskStatus {
 	r.t.Helper()
-	var last store.Standing
+	var last store.TaskStatus
 	ok := eventually(within, func() bool {
-		s, err := r.store.Standing(r.t.Context(), p.Key)
+		s, err := r.store.TaskStatus(r.t.Context(), p.Key)
 		last = s
 		return err == nil && s.Finished
 	})

@@ -169,8 +169,8 @@ func (w *Worker) release(d *delivery, r reply, c retrypolicy.Classified, dec ret
 	if dec.UnitsKept {
 		units, _ = d.payload.Units(w.opts.LimitCountsChunks)
 	}
-	w.gates.release(d.permit, admission.Settlement{
-		Outcome: dec.Outcome, Channel: string(dec.Channel), Halt: string(dec.Halt), Probeable: c.Probeable,
+	w.gates.release(d.permit, admission.CallReport{
+		Outcome: dec.Outcome, Channel: dec.Channel, Halt: string(dec.Halt), Probeable: c.Probeable,
 		Shut: dec.Shut, Counted: dec.Counted, PossiblyBilled: dec.PossiblyBilled, UnitsUsed: units,
 		Latency: r.took, Backoff: dec.Backoff, ClearRecord: !again && ends(dec.Verdict), RequestID: r.requestID(),
 	})

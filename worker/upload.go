@@ -43,7 +43,7 @@ func (w *Worker) ledgerSays(ctx context.Context, d *delivery) *answer {
 		return nil
 	}
 	now := w.now()
-	var st idempotency.Standing
+	var st idempotency.UploadStatus
 	var refused error
 	look := func() (err error) {
 		st, refused, err = w.look(ctx, d, now)
@@ -75,7 +75,7 @@ func (w *Worker) ledgerSays(ctx context.Context, d *delivery) *answer {
 // look asks the ledger where the upload stands and whether it may be sent. A
 // send that nobody concluded in time becomes uncertain here; a raw task, whose
 // slot nobody claimed when it was enqueued, claims it now.
-func (w *Worker) look(ctx context.Context, d *delivery, now time.Time) (st idempotency.Standing, refused, err error) {
+func (w *Worker) look(ctx context.Context, d *delivery, now time.Time) (st idempotency.UploadStatus, refused, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
 	defer cancel()
 	st, err = w.uploads.ledger.Look(ctx, d.payload.Key)
@@ -96,7 +96,7 @@ func (w *Worker) look(ctx context.Context, d *delivery, now time.Time) (st idemp
 }
 
 // sentBefore repeats what the ledger knows of an upload's send.
-func (w *Worker) sentBefore(ctx context.Context, d *delivery, st idempotency.Standing) *answer {
+func (w *Worker) sentBefore(ctx context.Context, d *delivery, st idempotency.UploadStatus) *answer {
 	s := st.Send
 	outcome := s.Outcome
 	if outcome == "" {
@@ -138,7 +138,7 @@ func (w *Worker) endOf(ctx context.Context, d *delivery, sent *idempotency.Send,
 
 // sentRow describes a send as far as the ledger knows it.
 func (w *Worker) sentRow(d *delivery, s idempotency.Send, decision retrypolicy.Decision) *store.Call {
-	charge := w.policy.Decide(tasks.Upload, retrypolicy.Classified{Outcome: decision.Outcome}, retrypolicy.Record{}, 0)
+	charge := w.policy.Decide(tasks.Upload, retrypolicy.Classified{Outcome: decision.Outcome}, tasks.AttemptRecord{}, 0)
 	row := &store.Call{
 		AttemptID: s.AttemptID, Key: d.payload.Key, Generation: d.standing.Generation, Source: s.Source, Path: tasks.Upload,
 		Outcome: decision.Outcome, Verdict: decision.Verdict, RequestID: s.RequestID, Phase: "unknown", UnitBasis: "estimated",
@@ -162,7 +162,7 @@ func (w *Worker) latch(ctx context.Context, d *delivery) error {
 		return fmt.Errorf("%w: %w", retrypolicy.ErrStoreDown, err)
 	}
 	d.latchTried = true
-	got, err := w.uploads.ledger.Latch(ctx, idempotency.Attempt{
+	got, err := w.uploads.ledger.Latch(ctx, idempotency.LatchRequest{
 		Key: d.payload.Key, AttemptID: d.permit.AttemptID, Source: d.permit.Source, AudioID: *d.payload.Params.AudioID,
 		SHA256: d.payload.Input.SHA256, Timeout: w.opts.timeoutOf(tasks.Upload), Verify: w.uploads.verify,
 		Remembered: remembered, At: w.now(),

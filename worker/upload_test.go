@@ -96,7 +96,7 @@ func TestUploadLosingItsWorkerAfterTheLatchIsNeverSentAgain(t *testing.T) {
 	p := r.track("lost.wav", 11)
 	// What a worker leaves that died with the request on its way: a latch.
 	at := time.Now().Add(-time.Hour)
-	_, err := r.ledger.Latch(t.Context(), idempotency.Attempt{
+	_, err := r.ledger.Latch(t.Context(), idempotency.LatchRequest{
 		Key: p.Key, AttemptID: "dead", Source: "main", AudioID: 11, SHA256: p.Input.SHA256, Timeout: time.Minute, At: at,
 	})
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestVerifyByRecognitionSettlesAnUploadThatArrivedForOneUnit(t *testing.T) {
 	r.enqueue(p)
 	r.run()
 	require.True(t, eventually(40*time.Second, func() bool {
-		s, err := r.store.Standing(t.Context(), p.Key)
+		s, err := r.store.TaskStatus(t.Context(), p.Key)
 		return err == nil && s.Verdict == tasks.Done
 	}), r.log.String())
 	require.Equal(t, idempotency.Settled, r.ledgerState(p))
@@ -171,7 +171,7 @@ func TestAHeldUploadTheLedgerKnowsToHaveArrivedIsSettled(t *testing.T) {
 	r := newRig(t, auddsim.Config{}, verifying)
 	p := r.track("between.wav", 23)
 	ctx, at := t.Context(), time.Now().Add(-time.Hour)
-	_, err := r.ledger.Latch(ctx, idempotency.Attempt{
+	_, err := r.ledger.Latch(ctx, idempotency.LatchRequest{
 		Key: p.Key, AttemptID: "sent", Source: "main", AudioID: 23, SHA256: p.Input.SHA256, Timeout: time.Minute, At: at, Verify: idempotency.VerifyRecognize,
 	})
 	require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestAHeldUploadTheLedgerKnowsToHaveArrivedIsSettled(t *testing.T) {
 	require.Equal(t, idempotency.Settled, st.State)
 	r.run()
 	require.True(t, eventually(20*time.Second, func() bool {
-		s, err := r.store.Standing(ctx, p.Key)
+		s, err := r.store.TaskStatus(ctx, p.Key)
 		return err == nil && s.Verdict == tasks.Done
 	}), r.log.String())
 	require.Zero(t, r.sim.Bill().ByPath["recognize"]+r.sim.Bill().ByPath["upload"])

@@ -85,7 +85,7 @@ func (w *Worker) verify(ctx context.Context, e idempotency.Entry) error {
 	if err != nil {
 		return err
 	}
-	standing, err := w.records.Standing(ctx, e.Key)
+	standing, err := w.records.TaskStatus(ctx, e.Key)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (w *Worker) verify(ctx context.Context, e idempotency.Entry) error {
 		Key: e.Key, Generation: e.Generation, Delay: w.opts.VerifyDelay, Tries: verifyTries, At: w.now(),
 	})
 	if err != nil || !mine {
-		w.gates.release(permit, admission.Settlement{Outcome: tasks.Interrupted, ClearRecord: true})
+		w.gates.release(permit, admission.CallReport{Outcome: tasks.Interrupted, ClearRecord: true})
 		return err
 	}
 	return w.recognizeUpload(ctx, client, verification{
@@ -127,8 +127,8 @@ func (w *Worker) recognizeUpload(ctx context.Context, client *audd.Client, v ver
 	start := w.now()
 	got, err := client.Recognize(w.halted, audd.RecognizeRequest{Audio: audio, BeforeBody: func(context.Context) error { return v.permit.Valid() }})
 	took := w.now().Sub(start)
-	class := retrypolicy.Classify(retrypolicy.Attempt{Path: tasks.Recognize, Match: got.Song != nil, Err: err, InputKind: v.d.payload.Input.Kind})
-	decision := w.policy.Decide(tasks.Recognize, class, retrypolicy.Record{}, w.random())
+	class := retrypolicy.Classify(retrypolicy.CallResult{Path: tasks.Recognize, Match: got.Song != nil, Err: err, InputKind: v.d.payload.Input.Kind})
+	decision := w.policy.Decide(tasks.Recognize, class, tasks.AttemptRecord{}, w.random())
 	units := int64(0)
 	if decision.UnitsKept {
 		units = 1
@@ -144,8 +144,8 @@ func (w *Worker) recognizeUpload(ctx context.Context, client *audd.Client, v ver
 	if ans := w.keep(ctx, v.d, entry{Settlement: note}); ans != nil {
 		return ans
 	}
-	w.gates.release(v.permit, admission.Settlement{
-		Outcome: class.Outcome, Channel: string(decision.Channel), Halt: string(decision.Halt), Probeable: class.Probeable, Shut: decision.Shut,
+	w.gates.release(v.permit, admission.CallReport{
+		Outcome: class.Outcome, Channel: decision.Channel, Halt: string(decision.Halt), Probeable: class.Probeable, Shut: decision.Shut,
 		UnitsUsed: units, Latency: took, ClearRecord: true,
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func (w *Worker) concludeVerify(ctx context.Context, v verification, got audd.Re
 	return nil
 }
 
-func (w *Worker) tellVerified(ctx context.Context, found idempotency.Verification) (idempotency.Standing, error) {
+func (w *Worker) tellVerified(ctx context.Context, found idempotency.Verification) (idempotency.UploadStatus, error) {
 	tick := time.NewTicker(verifyEvery)
 	defer tick.Stop()
 	for {

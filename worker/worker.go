@@ -28,8 +28,8 @@ import (
 type Records interface {
 	// Settle stores settlements, idempotently.
 	Settle(ctx context.Context, s ...store.Settlement) error
-	// Standing tells where a key stands.
-	Standing(ctx context.Context, key string) (store.Standing, error)
+	// TaskStatus tells where a key stands.
+	TaskStatus(ctx context.Context, key string) (store.TaskStatus, error)
 	// Tasks, Reopen and Payload serve replays.
 	Tasks(ctx context.Context, f store.TaskFilter) ([]store.TaskRow, error)
 	Reopen(ctx context.Context, key string, from int64) (int64, error)

@@ -30,7 +30,7 @@ func (p *printer) bad(plan *intake.Plan) {
 // warnings says what is odd about inputs that are not refused.
 func (p *printer) warnings(plan *intake.Plan) {
 	for _, it := range plan.Items {
-		if it.Warning != "" && it.Verdict != intake.Refused && it.Verdict != intake.Failed {
+		if it.Warning != "" && it.Status != intake.Refused && it.Status != intake.Failed {
 			fmt.Fprintf(p.std.err, "enqueue: warning: %s%s\n", label(it), printable(it.Warning))
 		}
 	}
@@ -60,8 +60,8 @@ func (p *printer) dryRun(plan *intake.Plan) report {
 	}
 	c := plan.Counts()
 	p.line("found %s   queue %s   known %s (free)   queued before %s   same content %s   refused %s",
-		num(c.Found), num(c.ByVerdict[intake.Queue]), num(c.ByVerdict[intake.Known]), num(c.ByVerdict[intake.Waiting]),
-		num(c.ByVerdict[intake.SameContent]), num(c.ByVerdict[intake.Refused]))
+		num(c.Found), num(c.ByStatus[intake.Queue]), num(c.ByStatus[intake.Known]), num(c.ByStatus[intake.Waiting]),
+		num(c.ByStatus[intake.SameContent]), num(c.ByStatus[intake.Refused]))
 	p.line("units %s at most   %s", thousands(c.Units), p.money(c.Units))
 	p.longer(c)
 	if c.Resent > 0 {
@@ -100,15 +100,15 @@ func (p *printer) longer(c intake.Counts) {
 // queued prints what Enqueue did.
 func (p *printer) queued(plan *intake.Plan) {
 	c := plan.Counts()
-	parts := []string{num(c.ByVerdict[intake.Queued]) + " queued"}
+	parts := []string{num(c.ByStatus[intake.Queued]) + " queued"}
 	for _, v := range []struct {
-		verdict intake.Verdict
+		verdict intake.Status
 		text    string
 	}{
 		{intake.Waiting, "queued before (duplicates)"}, {intake.Known, "known (free)"}, {intake.SameContent, "with the same content"},
 		{intake.Refused, "refused"}, {intake.Failed, "failed"},
 	} {
-		if n := c.ByVerdict[v.verdict]; n > 0 {
+		if n := c.ByStatus[v.verdict]; n > 0 {
 			parts = append(parts, num(n)+" "+v.text)
 		}
 	}
@@ -120,7 +120,7 @@ func (p *printer) queued(plan *intake.Plan) {
 	p.longer(c)
 	p.allotted(plan)
 	switch {
-	case p.wait || c.ByVerdict[intake.Queued]+c.ByVerdict[intake.Waiting] == 0:
+	case p.wait || c.ByStatus[intake.Queued]+c.ByStatus[intake.Waiting] == 0:
 	case plan.Request.Force:
 		p.line("To see the results run the command with --wait and without --force, which would pay again.")
 	default:
@@ -136,7 +136,7 @@ func (p *printer) allotted(plan *intake.Plan) {
 	for i := range plan.Items {
 		it := &plan.Items[i]
 		id, ok := it.AudioID()
-		if ok && it.Verdict != intake.Queue && it.Verdict != intake.Refused && it.Verdict != intake.Failed {
+		if ok && it.Status != intake.Queue && it.Status != intake.Refused && it.Status != intake.Failed {
 			p.line("audio_id %d  %s", id, printable(it.Name))
 		}
 	}
@@ -145,7 +145,7 @@ func (p *printer) allotted(plan *intake.Plan) {
 // interrupted reports an Enqueue that did not get through.
 func (p *printer) interrupted(ctx context.Context, plan *intake.Plan, err error) error {
 	c := plan.Counts()
-	kept := c.ByVerdict[intake.Queued]
+	kept := c.ByStatus[intake.Queued]
 	code := exitNone
 	if kept > 0 {
 		code = exitSome

@@ -26,11 +26,11 @@ type report struct {
 }
 
 type reportItem struct {
-	Name    string         `json:"name"`
-	Verdict intake.Verdict `json:"verdict"`
-	Reason  string         `json:"reason,omitempty"`
-	Warning string         `json:"warning,omitempty"`
-	Key     string         `json:"key,omitempty"`
+	Name    string        `json:"name"`
+	Verdict intake.Status `json:"verdict"`
+	Reason  string        `json:"reason,omitempty"`
+	Warning string        `json:"warning,omitempty"`
+	Key     string        `json:"key,omitempty"`
 	// AudioID and Source are those of an upload; absent until one is allotted.
 	AudioID    *int64 `json:"audio_id,omitempty"`
 	Source     string `json:"source,omitempty"`
@@ -54,8 +54,8 @@ func (p *printer) report(plan *intake.Plan, rows []intake.Row) report {
 	if r.DryRun {
 		r.Batch = ""
 	}
-	for _, v := range intake.Verdicts {
-		r.Verdicts[string(v)] = c.ByVerdict[v]
+	for _, v := range intake.Statuses {
+		r.Verdicts[string(v)] = c.ByStatus[v]
 	}
 	if price := p.cfg.Price; price > 0 {
 		total := cost(c.Units, price)
@@ -63,7 +63,7 @@ func (p *printer) report(plan *intake.Plan, rows []intake.Row) report {
 	}
 	for _, it := range plan.Items {
 		r.Items = append(r.Items, reportItem{
-			Name: it.Name, Verdict: it.Verdict, Reason: it.Reason, Warning: it.Warning, Key: it.Payload.Key, Units: it.Units,
+			Name: it.Name, Verdict: it.Status, Reason: it.Reason, Warning: it.Warning, Key: it.Payload.Key, Units: it.Units,
 			Seconds: it.Payload.Input.Seconds, Outcome: it.Outcome, Result: it.Result,
 			AudioID: it.Payload.Params.AudioID, Source: it.Payload.Params.Source, ExternalID: it.ExternalID,
 			Row: it.At.Row, Line: it.At.Line,

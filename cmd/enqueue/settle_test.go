@@ -54,7 +54,7 @@ func (w *settler) handle(ctx context.Context, task *asynq.Task) error {
 	if err != nil {
 		return err
 	}
-	standing, err := w.store.Standing(ctx, p.Key)
+	standing, err := w.store.TaskStatus(ctx, p.Key)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (w *settler) handle(ctx context.Context, task *asynq.Task) error {
 func (w *settler) upload(ctx context.Context, p tasks.Payload, s *store.Settlement, cut bool) error {
 	attempt, _ := asynq.GetTaskID(ctx)
 	attempt += time.Now().String()
-	_, err := w.ledger.Latch(ctx, idempotency.Attempt{
+	_, err := w.ledger.Latch(ctx, idempotency.LatchRequest{
 		Key: p.Key, AttemptID: attempt, Source: p.Params.Source, AudioID: *p.Params.AudioID, SHA256: p.Input.SHA256,
 		Timeout: time.Minute, At: time.Now(),
 	})

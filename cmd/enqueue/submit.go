@@ -120,13 +120,13 @@ func (a *app) stopped(ctx context.Context, err error, state string) error {
 // exitCode is that of a plan as it stands.
 func exitCode(plan *intake.Plan) int {
 	c := plan.Counts()
-	bad := c.ByVerdict[intake.Refused] + c.ByVerdict[intake.Failed]
+	bad := c.ByStatus[intake.Refused] + c.ByStatus[intake.Failed]
 	return codeOf(c.Found-bad, bad)
 }
 
 func waitedCode(plan *intake.Plan, rows []intake.Row) int {
 	c := plan.Counts()
-	bad, good := c.ByVerdict[intake.Refused]+c.ByVerdict[intake.Failed], 0
+	bad, good := c.ByStatus[intake.Refused]+c.ByStatus[intake.Failed], 0
 	for _, r := range rows {
 		if r.Verdict == tasks.Done {
 			good++

@@ -15,7 +15,7 @@ var at = time.Date(2026, 11, 30, 14, 0, 0, 0, time.UTC)
 
 func newEvidence(change func(*evidence)) evidence {
 	e := evidence{
-		key: "recognize_x", now: at, queue: "recognize", state: "pending", ahead: 0, workers: 1, standing: store.Standing{Known: true},
+		key: "recognize_x", now: at, queue: "recognize", state: "pending", ahead: 0, workers: 1, standing: store.TaskStatus{Known: true},
 		snapshot: admission.Snapshot{Path: tasks.Recognize, State: admission.State{Now: at, Sources: []admission.SourceState{
 			{Source: "main", Path: tasks.Recognize, Permits: 10, SuccessPerMin: 60},
 		}}},
@@ -81,15 +81,15 @@ func TestBecauseNamesWhatATaskWaitsFor(t *testing.T) {
 		"asynq's archive":  {func(e *evidence) { e.state, e.lastErr = "archived", "boom" }, "NOT QUEUED", "gave it up on its own: boom", "--force"},
 		"unknown":          {func(e *evidence) { e.state, e.standing.Known = "", false }, "UNKNOWN", "neither the store nor the queue", ""},
 		"done": {func(e *evidence) {
-			e.standing = store.Standing{Known: true, Finished: true, Verdict: tasks.Done, Outcome: tasks.NoMatch}
+			e.standing = store.TaskStatus{Known: true, Finished: true, Verdict: tasks.Done, Outcome: tasks.NoMatch}
 		}, "DONE", "no_match", ""},
 		"held": {func(e *evidence) {
-			e.standing = store.Standing{Known: true, Finished: true, Verdict: tasks.Hold, Reason: "ambiguous: cut"}
+			e.standing = store.TaskStatus{Known: true, Finished: true, Verdict: tasks.Hold, Reason: "ambiguous: cut"}
 		}, "HELD", "ambiguous: cut", "inspect uploads show"},
 		"tombstone": {func(e *evidence) {
-			e.standing = store.Standing{Known: true, Finished: true, Verdict: tasks.Archive, Final: true}
+			e.standing = store.TaskStatus{Known: true, Finished: true, Verdict: tasks.Archive, Final: true}
 		}, "ARCHIVED for good", "", "--force"},
-		"archived": {func(e *evidence) { e.standing = store.Standing{Known: true, Finished: true, Verdict: tasks.Archive} }, "ARCHIVED", "", "inspect replay"},
+		"archived": {func(e *evidence) { e.standing = store.TaskStatus{Known: true, Finished: true, Verdict: tasks.Archive} }, "ARCHIVED", "", "inspect replay"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -40,7 +40,7 @@ func keyBeginning(name string) (string, bool) {
 // fullKey is the key that a person means: itself, or the only one that begins so.
 // What is not known is given back as it is.
 func (s *session) fullKey(ctx context.Context, name string) (string, error) {
-	st, err := s.store.Standing(ctx, name)
+	st, err := s.store.TaskStatus(ctx, name)
 	if err != nil || st.Known {
 		return name, err
 	}

@@ -161,7 +161,7 @@ func (s *session) named(ctx context.Context, names []string, r *replayReport) ([
 	}
 	var out []store.TaskRow
 	for _, key := range keys {
-		st, err := s.store.Standing(ctx, key)
+		st, err := s.store.TaskStatus(ctx, key)
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +179,7 @@ func (s *session) named(ctx context.Context, names []string, r *replayReport) ([
 
 // unreplayable says why intake would refuse to replay a task, and what to do
 // instead; "" if it would not.
-func unreplayable(st store.Standing) string {
+func unreplayable(st store.TaskStatus) string {
 	const nothing = "nothing to replay: it "
 	switch {
 	case !st.Finished && st.Generation == 0:

@@ -97,7 +97,7 @@ func (s *session) results(ctx context.Context, name string) error {
 	return nil
 }
 
-func resultCell(state string, st store.Standing) cell {
+func resultCell(state string, st store.TaskStatus) cell {
 	switch {
 	case !st.Finished:
 		return text(state)
@@ -128,7 +128,7 @@ func (s *session) resultRows(ctx context.Context, name string) ([]store.BatchRow
 	if key != name {
 		return s.resultRows(ctx, key)
 	}
-	st, err := s.store.Standing(ctx, name) // a task may have come without a submission
+	st, err := s.store.TaskStatus(ctx, name) // a task may have come without a submission
 	if err != nil || !st.Known {
 		return nil, err
 	}

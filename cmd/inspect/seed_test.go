@@ -136,7 +136,7 @@ func (w world) call(ctx context.Context, args []string) {
 	p, err := w.gates.Acquire(ctx, r)
 	w.ts.Check(err)
 	if args[1] == string(tasks.Throttled) {
-		w.ts.Check(w.gates.Settle(ctx, p, admission.Settlement{Outcome: tasks.Throttled, Channel: admission.ChannelExcluded, Shut: time.Hour}))
+		w.ts.Check(w.gates.Settle(ctx, p, admission.CallReport{Outcome: tasks.Throttled, Channel: tasks.ChannelExcluded, Shut: time.Hour}))
 	}
 }
 
@@ -148,7 +148,7 @@ func (w world) breaker(ctx context.Context, args []string) {
 		r.Pinned, r.Path = source, tasks.Path(path)
 		p, err := w.gates.Acquire(ctx, r)
 		w.ts.Check(err)
-		w.ts.Check(w.gates.Settle(ctx, p, admission.Settlement{Outcome: tasks.Unavailable, Channel: admission.ChannelFailure, Counted: true, UnitsUsed: 1, PossiblyBilled: true}))
+		w.ts.Check(w.gates.Settle(ctx, p, admission.CallReport{Outcome: tasks.Unavailable, Channel: tasks.ChannelFailure, Counted: true, UnitsUsed: 1, PossiblyBilled: true}))
 	}
 }
 

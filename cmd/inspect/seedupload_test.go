@@ -38,7 +38,7 @@ func (w world) upload(ctx context.Context, args []string) {
 	w.ts.Setenv(args[0], p.Key)
 	_, err = ledger.Claim(ctx, idempotency.Claim{Source: "main", AudioID: int64(n), Key: p.Key, By: "ops", At: at})
 	w.ts.Check(err)
-	got, err := ledger.Latch(ctx, idempotency.Attempt{Key: p.Key, AttemptID: "attempt-" + p.Key, Source: "main", AudioID: int64(n), Timeout: tasks.Upload.CallTimeout(), At: at})
+	got, err := ledger.Latch(ctx, idempotency.LatchRequest{Key: p.Key, AttemptID: "attempt-" + p.Key, Source: "main", AudioID: int64(n), Timeout: tasks.Upload.CallTimeout(), At: at})
 	w.ts.Check(err)
 	_, err = ledger.Conclude(ctx, "attempt-"+p.Key, idempotency.Conclusion{Effect: idempotency.ToUncertain, Outcome: tasks.Unavailable, Reason: "unavailable: HTTP 503", RequestID: "req-77", At: at})
 	w.ts.Check(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // describe says in a few words what a task came to.
-func describe(st store.Standing) string {
+func describe(st store.TaskStatus) string {
 	if !st.Finished || st.Verdict != tasks.Done {
 		return st.Reason
 	}
@@ -43,7 +43,7 @@ func describe(st store.Standing) string {
 
 // standingWord is a task's state in one word: the outcome when it is done,
 // waiting while it is not finished, else archive or hold.
-func standingWord(st store.Standing) string {
+func standingWord(st store.TaskStatus) string {
 	switch {
 	case !st.Finished:
 		return "waiting"

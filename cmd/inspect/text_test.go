@@ -97,14 +97,14 @@ func TestMomentsAreAgesOrDatesInTheZone(t *testing.T) {
 
 func TestResultsAreDescribedInAFewWords(t *testing.T) {
 	t.Parallel()
-	done := func(result string) store.Standing {
-		return store.Standing{Finished: true, Verdict: tasks.Done, Outcome: tasks.Match, Result: []byte(result)}
+	done := func(result string) store.TaskStatus {
+		return store.TaskStatus{Finished: true, Verdict: tasks.Done, Outcome: tasks.Match, Result: []byte(result)}
 	}
 	require.Equal(t, "Paper Boats – Adrift", describe(done(`{"artist":"Paper Boats","title":"Adrift"}`)))
 	require.Empty(t, describe(done(`null`)))
 	require.Equal(t, "A – B and 1 more songs", describe(done(`[{"songs":[{"artist":"A","title":"B"},{"artist":"A","title":"B"}]},{"songs":[{"artist":"C","title":"D"}]}]`)))
-	require.Equal(t, "quota: used up", describe(store.Standing{Reason: "quota: used up"}))
-	require.Equal(t, "waiting", standingWord(store.Standing{}))
+	require.Equal(t, "quota: used up", describe(store.TaskStatus{Reason: "quota: used up"}))
+	require.Equal(t, "waiting", standingWord(store.TaskStatus{}))
 }
 
 func TestRatesAreReadPerSecondOrMinute(t *testing.T) {

@@ -105,7 +105,7 @@ func TestAReplayThatWouldArchiveAgainIsNotAdvised(t *testing.T) {
 	s := &session{app: &app{zone: time.UTC}}
 	refused := func(halts ...string) cause {
 		return s.because(newEvidence(func(e *evidence) {
-			e.standing = store.Standing{Known: true, Finished: true, Verdict: tasks.Archive, Outcome: tasks.Authentication, Reason: "authentication: 901"}
+			e.standing = store.TaskStatus{Known: true, Finished: true, Verdict: tasks.Archive, Outcome: tasks.Authentication, Reason: "authentication: 901"}
 			e.calls = []store.Call{{Source: "main"}, {Source: "two"}}
 			e.snapshot.State.Sources = nil
 			for i, name := range []string{"main", "two"} {

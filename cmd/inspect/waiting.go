@@ -72,7 +72,7 @@ func (s *session) waitReasons(ctx context.Context, rows []store.TaskRow) (map[st
 				queues[r.Queue] = e
 			}
 			e.key, e.lastErr = r.Key, r.Reason
-			e.standing = store.Standing{Known: true, Queue: r.Queue, Generation: r.Generation}
+			e.standing = store.TaskStatus{Known: true, Queue: r.Queue, Generation: r.Generation}
 			e.state, e.nextTry = places[i].state, places[i].due
 			out[r.Key] = s.because(e)
 		}

@@ -24,7 +24,7 @@ func (s *session) find(ctx context.Context, name string) ([]string, error) {
 	if strings.TrimSpace(name) == "" {
 		return nil, usage("which task? want a key, an external id or the name of an input")
 	}
-	st, err := s.store.Standing(ctx, name)
+	st, err := s.store.TaskStatus(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (s *session) findContent(ctx context.Context, name string) ([]string, error
 	var out []string
 	for _, path := range []tasks.Path{tasks.Recognize, tasks.Enterprise} {
 		key := tasks.Key(path, in, tasks.Params{})
-		st, err := s.store.Standing(ctx, key)
+		st, err := s.store.TaskStatus(ctx, key)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ import (
 type evidence struct {
 	key      string
 	now      time.Time
-	standing store.Standing
+	standing store.TaskStatus
 	subs     []store.BatchRow
 	calls    []store.Call
 	input    string // where its audio is; URLs without query
@@ -95,7 +95,7 @@ func (s *session) gather(ctx context.Context, g *gates, key string) (evidence, e
 
 func (s *session) fromStore(ctx context.Context, e *evidence) error {
 	var err error
-	if e.standing, err = s.store.Standing(ctx, e.key); err != nil {
+	if e.standing, err = s.store.TaskStatus(ctx, e.key); err != nil {
 		return err
 	}
 	if e.subs, err = s.store.Submissions(ctx, store.SubmissionFilter{Key: e.key}); err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"reprise/admission"
-	"reprise/retrypolicy"
 	"reprise/tasks"
 	"reprise/worker"
 )
@@ -129,7 +128,7 @@ func defaultGates() gatesConfig {
 func (g gatesConfig) apply(o *worker.Options) {
 	a := &o.Admission
 	a.SourcePolicy, a.AIMD, a.Breaker = admission.SourcePolicy(g.SourcePolicy), admission.AIMD(g.AIMD), admission.Breaker(g.Breaker)
-	a.TimeZone, a.MonthAnchor, a.QuotaFull = g.TimeZone, g.MonthAnchor, admission.QuotaFull(g.QuotaFull)
+	a.TimeZone, a.MonthAnchor, a.QuotaFull = g.TimeZone, g.MonthAnchor, tasks.QuotaFull(g.QuotaFull)
 	a.Paths = map[tasks.Path]admission.Limits{
 		tasks.Recognize: admission.Limits(g.Limits.Recognize), tasks.Enterprise: admission.Limits(g.Limits.Enterprise),
 		tasks.Upload: admission.Limits(g.Limits.Upload),
@@ -152,7 +151,7 @@ func (g gatesConfig) apply(o *worker.Options) {
 			tasks.Upload: s.Limits.Upload.over(g.Limits.Upload),
 		}
 	}
-	o.Policy.QuotaFull = retrypolicy.QuotaFull(g.QuotaFull)
+	o.Policy.QuotaFull = tasks.QuotaFull(g.QuotaFull)
 }
 
 // mainSource is the name of the account that AUDD_API_TOKEN or audd.token gives.

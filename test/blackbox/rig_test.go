@@ -130,18 +130,18 @@ func (r *rig) enqueue(inputs ...string) []tasks.Payload {
 	require.NoError(r.t, in.Enqueue(r.t.Context(), plan, nil))
 	out := make([]tasks.Payload, len(plan.Items))
 	for i, it := range plan.Items {
-		require.Equal(r.t, intake.Queued, it.Verdict, "%s: %s", it.Name, it.Reason)
+		require.Equal(r.t, intake.Queued, it.Status, "%s: %s", it.Name, it.Reason)
 		out[i] = it.Payload
 	}
 	return out
 }
 
 // standing waits until a task has its verdict.
-func (r *rig) standing(p tasks.Payload, within time.Duration) store.Standing {
+func (r *rig) standing(p tasks.Payload, within time.Duration) store.TaskStatus {
 	r.t.Helper()
-	var last store.Standing
+	var last store.TaskStatus
 	ok := eventually(within, func() bool {
-		s, err := r.store.Standing(r.t.Context(), p.Key)
+		s, err := r.store.TaskStatus(r.t.Context(), p.Key)
 		last = s
 		return err == nil && s.Finished
 	})

@@ -12,7 +12,6 @@ import (
 	"reprise/internal/auddsim"
 	"reprise/internal/proctest"
 	"reprise/internal/redistest"
-	"reprise/retrypolicy"
 	"reprise/store"
 	"reprise/tasks"
 	"reprise/worker"
@@ -180,7 +179,7 @@ func TestAFullQuotaWithFailFastArchivesWhatCanBeReplayed(t *testing.T) {
 	payloads := r.send("", "fast", 12)
 	r.fleet(2, func(o *worker.Options) {
 		daily(limit)(o)
-		o.Admission.QuotaFull, o.Policy.QuotaFull = admission.QuotaFailFast, retrypolicy.QuotaFailFast
+		o.Admission.QuotaFull, o.Policy.QuotaFull = tasks.QuotaFailFast, tasks.QuotaFailFast
 	})
 	require.True(t, eventually(20*time.Second, func() bool {
 		f := r.finished(payloads)

@@ -210,7 +210,7 @@ func (r *rig) finished(payloads []tasks.Payload) map[tasks.Verdict]int {
 	r.t.Helper()
 	out := map[tasks.Verdict]int{}
 	for _, p := range payloads {
-		s, err := r.store.Standing(r.t.Context(), p.Key)
+		s, err := r.store.TaskStatus(r.t.Context(), p.Key)
 		require.NoError(r.t, err)
 		if !s.Finished {
 			s.Verdict = ""
@@ -226,7 +226,7 @@ func (r *rig) allDone(payloads []tasks.Payload, within time.Duration) {
 	left := payloads
 	ok := eventually(within, func() bool {
 		for len(left) > 0 {
-			s, err := r.store.Standing(r.t.Context(), left[0].Key)
+			s, err := r.store.TaskStatus(r.t.Context(), left[0].Key)
 			require.NoError(r.t, err)
 			if !s.Finished || s.Verdict != tasks.Done {
 				return false

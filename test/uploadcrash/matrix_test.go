@@ -123,7 +123,7 @@ func (r *rig) settles(ends ...idempotency.State) {
 }
 
 // agrees: ledger, store, asynq and AudD's catalog tell one story.
-func (r *rig) agrees(st idempotency.Standing, standing store.Standing, about string) {
+func (r *rig) agrees(st idempotency.UploadStatus, standing store.TaskStatus, about string) {
 	t := r.t
 	t.Helper()
 	verdicts := map[idempotency.State]tasks.Verdict{
@@ -151,7 +151,7 @@ func (r *rig) agrees(st idempotency.Standing, standing store.Standing, about str
 // nothingForgotten: the send has a row of its call, with its unit unless the
 // attempt itself said that nothing left (then AudD saw nothing), and no latch
 // is left behind.
-func (r *rig) nothingForgotten(st idempotency.Standing, about string) {
+func (r *rig) nothingForgotten(st idempotency.UploadStatus, about string) {
 	t := r.t
 	t.Helper()
 	calls, err := r.store.Calls(t.Context(), store.CallFilter{Key: r.task.Key, AttemptID: st.Send.AttemptID})

@@ -220,16 +220,16 @@ func (r *rig) seen(p *proctest.Process) bool {
 	return said(p, r.task.Key, "answer", "attempt", "answered from the store: no call")
 }
 
-func (r *rig) look() idempotency.Standing {
+func (r *rig) look() idempotency.UploadStatus {
 	r.t.Helper()
 	st, err := r.ledger.Look(r.t.Context(), r.task.Key)
 	require.NoError(r.t, err)
 	return st
 }
 
-func (r *rig) standing() store.Standing {
+func (r *rig) standing() store.TaskStatus {
 	r.t.Helper()
-	s, err := r.store.Standing(r.t.Context(), r.task.Key)
+	s, err := r.store.TaskStatus(r.t.Context(), r.task.Key)
 	require.NoError(r.t, err)
 	return s
 }
@@ -245,6 +245,6 @@ func (r *rig) over() bool {
 	if err != nil || n.Pending+n.Active+n.Scheduled+n.Retry > 0 {
 		return false
 	}
-	s, err := r.store.Standing(r.t.Context(), r.task.Key)
+	s, err := r.store.TaskStatus(r.t.Context(), r.task.Key)
 	return err == nil && s.Finished
 }

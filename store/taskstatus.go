@@ -11,8 +11,8 @@ import (
 	"reprise/tasks"
 )
 
-// Standing is where a key stands now. The zero value is an unknown key.
-type Standing struct {
+// TaskStatus is where a key stands now. The zero value is an unknown key.
+type TaskStatus struct {
 	Known bool
 	// Generation counts how often the key was re-opened, from 0.
 	Generation int64
@@ -41,12 +41,12 @@ SELECT ` + standingColumns + `
 FROM task t LEFT JOIN result r ON r.key = t.key AND r.generation = t.generation
 WHERE t.key = ?`
 
-// Standing reads where a key stands: the point read of every delivery. An
+// TaskStatus reads where a key stands: the point read of every delivery. An
 // unknown key is no error.
-func (s *Store) Standing(ctx context.Context, key string) (Standing, error) {
+func (s *Store) TaskStatus(ctx context.Context, key string) (TaskStatus, error) {
 	st, err := scanStanding(s.stmts.standing.QueryRowContext(ctx, key))
 	if err != nil {
-		return Standing{}, s.failed("read where a task stands", err)
+		return TaskStatus{}, s.failed("read where a task stands", err)
 	}
 	return st, nil
 }
@@ -66,8 +66,8 @@ func (s *Store) Payload(ctx context.Context, key string) ([]byte, error) {
 type scanner interface{ Scan(dest ...any) error }
 
 // scanStanding reads standingColumns; no row is an unknown key.
-func scanStanding(row scanner, more ...any) (Standing, error) {
-	st := Standing{Known: true}
+func scanStanding(row scanner, more ...any) (TaskStatus, error) {
+	st := TaskStatus{Known: true}
 	var created, finished sql.NullInt64
 	var body sql.NullString
 	err := row.Scan(append([]any{
@@ -75,10 +75,10 @@ func scanStanding(row scanner, more ...any) (Standing, error) {
 		&st.Path, &st.Queue, &created, &finished, &body,
 	}, more...)...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Standing{}, nil
+		return TaskStatus{}, nil
 	}
 	if err != nil {
-		return Standing{}, err
+		return TaskStatus{}, err
 	}
 	st.CreatedAt, st.FinishedAt, st.Result = instant(created), instant(finished), raw(body)
 	return st, nil
