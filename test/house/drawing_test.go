@@ -19,38 +19,50 @@ var drawing = map[string]room{
 	"idempotency": {[]string{"tasks"}, "the ledger works on a *sql.DB it is given"},
 	"spool":       {[]string{"tasks"}, "the spool stores bytes: it knows tasks only"},
 	"intake": {
-		[]string{"tasks", "admission", "idempotency", "store", "spool", "internal/redisconn", "internal/settings"},
+		[]string{"tasks", "admission", "idempotency", "store", "spool", "internal/queue", "internal/redisconn", "internal/settings"},
 		"enqueuing needs no AudD client, no policy and no engine",
 	},
 	"worker": {
-		[]string{"tasks", "audd", "retrypolicy", "admission", "idempotency", "store", "spool", "intake", "internal"},
-		"the engine imports every leaf, but no command, and no tests' rooms",
+		[]string{"tasks", "audd", "retrypolicy", "admission", "idempotency", "store", "spool", "intake", "ops", "internal"},
+		"the worker imports every leaf package, but no command, and no package for tests",
+	},
+	"ops": {
+		[]string{"tasks", "admission", "idempotency", "store", "spool", "intake", "internal/queue", "internal/redisconn"},
+		"an operator's reports and actions read state and call AudD never: no client, no policy, no flags",
 	},
 	"dashboards": {nil, "dashboards are data and the names they use"},
 	"examples":   {nil, "the samples are data"},
 	"cmd/worker": {
 		[]string{
 			"tasks", "audd", "retrypolicy", "worker", "admission", "idempotency", "store", "spool", "intake",
-			"internal", "examples",
+			"ops", "internal", "examples",
 		},
 		"a command does not import another command",
 	},
 	"cmd/enqueue": {
-		[]string{"tasks", "intake", "admission", "idempotency", "store", "spool", "internal/redisconn", "internal/settings"},
+		[]string{"tasks", "intake", "admission", "idempotency", "store", "spool", "internal/cli", "internal/redisconn", "internal/settings"},
 		"the producer goes through intake and needs no API token",
 	},
 	"cmd/inspect": {
-		[]string{"tasks", "admission", "idempotency", "store", "intake", "internal/redisconn", "internal/settings"},
+		[]string{"tasks", "admission", "idempotency", "store", "intake", "ops", "internal/cli", "internal/redisconn", "internal/settings"},
 		"the operator's tool reads state, it never calls AudD",
 	},
 	"cmd/auddsim": {
-		[]string{"tasks", "internal/auddsim", "internal/settings"},
+		[]string{"tasks", "internal/auddsim", "internal/cli", "internal/settings"},
 		"the simulator is AudD's side of the wire and shares no code with the client",
 	},
-	"internal/auddsim":   {[]string{"tasks"}, "the simulator is AudD's side of the wire and shares no code with the client"},
-	"internal/child":     {nil, "a child process knows nothing of who starts it"},
-	"internal/devredis":  {[]string{"internal/child"}, "the embedded Redis knows nothing of jobs"},
-	"internal/proctest":  {[]string{"internal/child"}, "processes for tests know nothing of what they do"},
+	"internal/auddsim": {[]string{"tasks"}, "the simulator is AudD's side of the wire and shares no code with the client"},
+	"internal/child":   {nil, "a child process knows nothing of who starts it"},
+	"internal/cli": {
+		[]string{"internal/redisconn", "internal/settings"},
+		"exit codes, help, tables and error sentences are the same for every command, whatever it does",
+	},
+	"internal/devredis": {[]string{"internal/child"}, "the embedded Redis knows nothing of jobs"},
+	"internal/proctest": {[]string{"internal/child"}, "processes for tests know nothing of what they do"},
+	"internal/queue": {
+		[]string{"tasks", "admission", "internal/redisconn"},
+		"asynq's keys and inspector: it knows tasks and pause reasons, no SQL and no flags",
+	},
 	"internal/redisconn": {nil, "the connection knows nothing of jobs"},
 	"internal/redistest": {[]string{"internal/devredis", "internal/redisconn"}, "a redis-server for tests knows nothing of jobs"},
 	"internal/settings":  {nil, "reading settings knows nothing of who has them"},
@@ -66,8 +78,8 @@ type library struct {
 var libraries = map[string]library{
 	"asynq": {
 		[]string{"github.com/hibiken/asynq"},
-		[]string{"tasks", "worker", "intake", "cmd", "internal/redistest"},
-		"only tasks, worker, intake and the commands know the queue; leaf packages return values",
+		[]string{"tasks", "worker", "intake", "internal/queue", "cmd", "internal/redistest"},
+		"only tasks, worker, intake, internal/queue and the commands know the queue; leaf packages return values",
 	},
 	"prometheus": {
 		[]string{"github.com/prometheus"},
@@ -76,7 +88,7 @@ var libraries = map[string]library{
 	},
 	"cobra": {
 		[]string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
-		[]string{"cmd", "internal/settings"},
+		[]string{"cmd", "internal/cli", "internal/settings"},
 		"flags belong to the commands",
 	},
 }

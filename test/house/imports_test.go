@@ -3,7 +3,10 @@ package house
 import (
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 )
 
 const module = "reprise"
@@ -133,43 +135,55 @@ func TestBinariesDoNotLinkWhatTheyMustNot(t *testing.T) {
 	}
 }
 
-// The linter tells an editor at once what these tests tell CI, so both must say
-// the same.
+var update = flag.Bool("update", false, "write the drawing to .golangci.yml")
+
+// TestDepguardAgrees compares the drawing with the linter's copy of it, which
+// tells an editor at once what these tests tell CI.
 func TestDepguardAgrees(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile(filepath.Join(root(t), ".golangci.yml"))
+	path := filepath.Join(root(t), ".golangci.yml")
+	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
-	type depguardRule struct {
-		Files, Allow []string
-		Deny         []struct{ Pkg, Desc string }
+	before, rest, found := strings.Cut(string(raw), "      rules:\n")
+	require.True(t, found, "no rules of depguard")
+	_, after, found := strings.Cut(rest, "    errcheck:\n")
+	require.True(t, found, "errcheck follows depguard")
+	want := before + "      rules:\n" + depguardRules() + "    errcheck:\n" + after
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
+	} else {
+		require.Equal(t, want, string(raw), "go test ./test/house -run Depguard -update writes the drawing to .golangci.yml")
 	}
-	var config struct {
-		Linters struct {
-			Settings struct {
-				Depguard struct{ Rules map[string]depguardRule }
-			}
-		}
-	}
-	require.NoError(t, yaml.Unmarshal(raw, &config))
+}
 
-	want := map[string]depguardRule{}
-	for name, r := range drawing {
-		rule := depguardRule{Files: []string{"${config-path}/" + name + "/**", "!$test"}}
-		for _, other := range append([]string{name}, r.may...) {
-			rule.Allow = append(rule.Allow, module+"/"+other)
+// depguardRules is the drawing in the linter's words.
+func depguardRules() string {
+	var b strings.Builder
+	rule := func(name string, files []string, lines ...string) {
+		fmt.Fprintf(&b, "        %s:\n          list-mode: lax\n          files: [%s]\n", strings.ReplaceAll(name, "/", "-"), strings.Join(files, ", "))
+		for _, line := range lines {
+			fmt.Fprintf(&b, "          %s\n", line)
 		}
-		rule.Deny = append(rule.Deny, struct{ Pkg, Desc string }{module + "/", r.why})
-		want[strings.ReplaceAll(name, "/", "-")] = rule
 	}
-	for name, lib := range libraries {
-		rule := depguardRule{Files: []string{"**", "!$test"}}
+	for _, name := range slices.Sorted(maps.Keys(drawing)) {
+		var allow []string
+		for _, other := range append([]string{name}, drawing[name].may...) {
+			allow = append(allow, module+"/"+other)
+		}
+		rule(name, []string{"'${config-path}/" + name + "/**'", "'!$test'"},
+			"allow: ["+strings.Join(allow, ", ")+"]", fmt.Sprintf("deny: [{pkg: %s/, desc: %q}]", module, drawing[name].why))
+	}
+	for _, name := range slices.Sorted(maps.Keys(libraries)) {
+		lib := libraries[name]
+		files := []string{"'**'", "'!$test'"}
 		for _, free := range append(slices.Clone(lib.only), "bench", "test") {
-			rule.Files = append(rule.Files, "!${config-path}/"+free+"/**")
+			files = append(files, "'!${config-path}/"+free+"/**'")
 		}
+		var deny []string
 		for _, prefix := range lib.prefixes {
-			rule.Deny = append(rule.Deny, struct{ Pkg, Desc string }{prefix, lib.why})
+			deny = append(deny, fmt.Sprintf("{pkg: %s, desc: %q}", prefix, lib.why))
 		}
-		want[name] = rule
+		rule(name, files, "deny: ["+strings.Join(deny, ", ")+"]")
 	}
-	require.Equal(t, want, config.Linters.Settings.Depguard.Rules)
+	return b.String()
 }
