@@ -1,5 +1,7 @@
 package tasks
 
+import "slices"
+
 // Outcome is what happened in one attempt. The words are the same in code,
 // logs, metrics, archive reasons and documentation.
 type Outcome string
@@ -42,6 +44,14 @@ var Outcomes = []Outcome{
 	InputMissing, InputChanged, Authentication, Quota, Subscription, Blocked, Interrupted, Refused,
 	StoreDown, Crash, Expired, Unknown,
 }
+
+// AccountOutcomes lists the outcomes with which AudD refuses an account, not a
+// task: tasks archived with one of them can be replayed as soon as the source
+// works again.
+var AccountOutcomes = []Outcome{Authentication, Quota, Subscription, Blocked}
+
+// RefusesAccount reports whether o is one of AccountOutcomes.
+func (o Outcome) RefusesAccount() bool { return slices.Contains(AccountOutcomes, o) }
 
 // Verdict is what the queue does next with a task.
 type Verdict string

@@ -79,7 +79,7 @@ func (r *replays) probe(ctx context.Context, src admission.SourceState, queues [
 		if !slices.ContainsFunc(openings, func(o admission.Opening) bool { return o.Source == src.Source && o.Probe }) {
 			continue
 		}
-		for _, outcome := range accountOutcomes {
+		for _, outcome := range tasks.AccountOutcomes {
 			rows, err := r.w.records.Tasks(ctx, store.TaskFilter{Queue: queue, Outcome: outcome, Source: src.Source, Replayable: true, Limit: 1})
 			if err != nil {
 				return err

@@ -34,9 +34,6 @@ const (
 // replayPage is how many tasks are replayed a second, per queue.
 const replayPage = 20
 
-// accountOutcomes are the archive reasons that a source's opening takes away.
-var accountOutcomes = []tasks.Outcome{tasks.Authentication, tasks.Quota, tasks.Subscription, tasks.Blocked}
-
 // begin marks a queue: what was archived until now is to be replayed.
 func (r *replays) begin(ctx context.Context, queue string) error {
 	if err := r.rdb.HSet(ctx, replayQueues, queue, time.Now().UnixMilli()).Err(); err != nil {
@@ -62,7 +59,7 @@ func (r *replays) tend(ctx context.Context, queue string) error {
 		return fmt.Errorf("read the replay mark of %s: %w", queue, err)
 	}
 	done := 0
-	for _, outcome := range accountOutcomes {
+	for _, outcome := range tasks.AccountOutcomes {
 		rows, err := r.w.records.Tasks(ctx, store.TaskFilter{
 			Queue: queue, Outcome: outcome, Replayable: true, Until: time.UnixMilli(ms), Limit: replayPage - done,
 		})

@@ -59,7 +59,7 @@ func (s *session) ended(e evidence) cause {
 		return cause{State: "ARCHIVED for good", Because: reason, ToDo: []string{"only enqueue --force pays for it again"}}
 	}
 	c := cause{State: "ARCHIVED", Because: reason, ToDo: []string{"inspect replay " + e.key}}
-	if slices.Contains(accountOutcomes, st.Outcome) {
+	if st.Outcome.RefusesAccount() {
 		refusedAccount(e, &c)
 	}
 	return c

@@ -224,13 +224,10 @@ func (s *session) waitingOn(ctx context.Context, g *gates, path tasks.Path) (int
 	return n, nil
 }
 
-// accountOutcomes are what a task is archived for when an account was refused.
-var accountOutcomes = []tasks.Outcome{tasks.Authentication, tasks.Quota, tasks.Subscription, tasks.Blocked}
-
 // archivedFor counts what workers replay when the source opens.
 func (s *session) archivedFor(ctx context.Context, st admission.SourceState) (int64, error) {
 	var n int64
-	for _, outcome := range accountOutcomes {
+	for _, outcome := range tasks.AccountOutcomes {
 		found, err := s.store.Tasks(ctx, store.TaskFilter{Path: st.Path, Source: st.Source, Outcome: outcome, Replayable: true, Limit: 100_000})
 		if err != nil {
 			return 0, err
