@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Interactive reports whether there is a user who can be asked.
+func (p *Process) Interactive() bool { return Terminal(p.In) && Terminal(p.Err) }
+
+// Confirm asks a question and reports whether the answer is yes. It returns
+// ctx's error when ctx ends first; the read goes on until the process ends.
+func (p *Process) Confirm(ctx context.Context, question string) (bool, error) {
+	fmt.Fprintf(p.Err, "%s [y/N] ", question)
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(p.In).ReadString('\n') // no answer is a no
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(p.Err)
+		return false, ctx.Err()
+	case text := <-answer:
+		return slices.Contains([]string{"y", "yes"}, text), nil
+	}
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"reprise/internal/redisconn"
+	"reprise/internal/settings"
+)
+
+// Connection is the settings that the commands which talk to a queue share.
+// They embed it in their settings with `mapstructure:",squash"`.
+type Connection struct {
+	// Data is the folder where worker dev leaves its addresses. Default .reprise.
+	Data  string         `mapstructure:"data"`
+	Redis settings.Redis `mapstructure:"redis"`
+	Store settings.Store `mapstructure:"store"`
+	// Price is that of 1,000 units in dollars. Default 0: unknown.
+	Price float64 `mapstructure:"price_per_1000"`
+}
+
+// connectionFlags are the flags of a Connection by setting.
+var connectionFlags = map[string]string{
+	"redis.url": "redis", "store.url": "store", "data": "data", "price_per_1000": "price-per-1000",
+}
+
+// AddConnectionFlags adds the flags of a Connection and --config.
+func AddConnectionFlags(f *pflag.FlagSet) {
+	f.String("config", "", "settings file in YAML (REPRISE_CONFIG)")
+	f.String("redis", "", "Redis of the queue: redis://, rediss:// or unix:// (REPRISE_REDIS_URL; default that of worker dev)")
+	f.String("store", "", "store of results, sqlite:PATH (REPRISE_STORE_URL; default that of worker dev, else in the data folder)")
+	f.String("data", settings.DefaultData, "data folder of worker dev (REPRISE_DATA)")
+	f.Float64("price-per-1000", 0, "price of 1,000 units in dollars (REPRISE_PRICE_PER_1000)")
+}
+
+// LoadConnection fills into, a struct with defaults that embeds a Connection,
+// from the settings file, the environment and flags, and prints the warnings.
+// Keys of other commands are ignored. Errors have the code Usage.
+func (p *Process) LoadConnection(into any, flags *pflag.FlagSet) error {
+	redisconn.SetLogger(nil) // what it logs is in the errors, too
+	src := settings.Source{File: flags.Lookup("config").Value.String(), Getenv: p.Getenv, Flags: map[string]*pflag.Flag{}, Shared: true}
+	for key, name := range connectionFlags {
+		src.Flags[key] = flags.Lookup(name)
+	}
+	warnings, err := settings.Load(into, src)
+	if err == nil {
+		err = settings.UnknownVariables(into, p.Environ, true)
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(p.Err, "%s: warning: %s\n", p.Name, w)
+	}
+	return WithCode(Usage, err)
+}
+
+// Addresses returns the URLs of Redis and the store: as set, else those of the
+// running worker dev, else a store in the data folder. Without a Redis it
+// returns an error and the store all the same.
+func (c Connection) Addresses() (redisURL, storeURL string, err error) {
+	redisURL, storeURL = c.Redis.URL, c.Store.URL
+	if redisURL == "" || storeURL == "" {
+		dev, devErr := settings.ReadAddresses(c.Data)
+		if redisURL == "" {
+			redisURL, err = dev.Redis, WithCode(Usage, devErr)
+		}
+		storeURL = cmp.Or(storeURL, dev.Store)
+	}
+	return redisURL, cmp.Or(storeURL, "sqlite:"+filepath.Join(c.Data, "reprise.db")), err
+}
+
+// Ping checks that Redis answers. The error has the code Usage for a URL that
+// cannot be read, else the given code.
+func (c Connection) Ping(ctx context.Context, redisURL string, code int) error {
+	err := redisconn.Ping(ctx, redisURL)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, redisconn.ErrURL):
+		return &Error{Usage, err}
+	}
+	return &Error{code, c.Redis.Reaching(err)}
+}
+
+// Money is the price of units, "price unknown" when none is set.
+func (c Connection) Money(units int64) string {
+	if c.Price == 0 {
+		return "price unknown (--price-per-1000)"
+	}
+	return fmt.Sprintf("%s at %s/1000", Dollars(c.Cost(units)), Dollars(c.Price))
+}
+
+// Cost is the price of units in dollars.
+func (c Connection) Cost(units int64) float64 { return float64(units) * c.Price / 1000 }
