@@ -119,7 +119,7 @@ func (f chaosFound) rows(set chaosSettings) [][]string {
 		row("units billed", f.bill.Units, set.dayUnits),
 		row("units Redis has as used", f.spentRedis, set.dayUnits),
 		row("requests refused for rate or permits", f.bill.Refused, 0),
-		row("most calls in flight", f.bill.Most, simPermits),
+		row("most calls in flight", f.bill.MaxConcurrent, simPermits),
 		row("least requests between two kills", least, "more than 0"),
 		row("most a permit had to live, ms", f.longest.Milliseconds(), permitTTL.Milliseconds()),
 		row("longest a permit stood past its end, ms", f.slowest.Milliseconds(), ""),

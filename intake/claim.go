@@ -26,7 +26,7 @@ func (in *Intake) claim(ctx context.Context, plan *Plan, chunk []int, step func(
 			if err := it.follow(); err != nil {
 				return nil, err
 			}
-		case Queue, Waiting, Known:
+		case ToQueue, AlreadyQueued, AlreadyDone:
 			items = append(items, it)
 			claims = append(claims, in.claimOf(plan.Request, it))
 		case Queued, Refused, Failed: // decided
@@ -86,8 +86,8 @@ func (in *Intake) claimed(ctx context.Context, plan *Plan, it *Item, got idempot
 		it.upload.ledger.reason = ""
 	}
 	it.upload.ledger.known, it.upload.ledger.generation, it.upload.ledger.state = true, got.Generation, got.State
-	if got.Reopened && it.Status == Known {
-		it.Status, it.Units = Queue, 1
+	if got.Reopened && it.Status == AlreadyDone {
+		it.Status, it.Units = ToQueue, 1
 	}
 	if got.Replaced != nil {
 		owner, err := in.nameOf(ctx, got.Replaced.Key)

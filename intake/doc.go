@@ -6,7 +6,7 @@
 //	m, err := intake.ReadManifest(ctx, r, name, dir)
 //	plan, err := in.PlanManifest(ctx, request, m, nil)
 //	err = in.Enqueue(ctx, plan, nil)                // safe to repeat
-//	err = in.Wait(ctx, plan.Batch, func(Row) {…})
+//	err = in.Wait(ctx, plan, func(Result) {…})
 //
 // Enqueuing is safe to repeat at any point, also after a crash: the store
 // knows a task before the queue does, the key is the queue's task id, so a

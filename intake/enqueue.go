@@ -40,7 +40,7 @@ func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progres
 	var rest []int
 	for i := range plan.Items {
 		switch plan.Items[i].Status {
-		case Queue, Waiting, Known, SameContent:
+		case ToQueue, AlreadyQueued, AlreadyDone, SameContent:
 			rest = append(rest, i)
 		case Queued, Refused, Failed: // decided
 		}
@@ -99,7 +99,7 @@ func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func(
 		it := &plan.Items[i]
 		group.Go(func() error {
 			defer step()
-			if it.Status != Queue {
+			if it.Status != ToQueue {
 				return nil
 			}
 			pctx, cancel := pace.next(ctx)
@@ -135,7 +135,7 @@ func (in *Intake) submission(plan *Plan, i int) (store.Submission, error) {
 		Name:    it.Name,
 		Payload: task.Payload(),
 		At:      in.opts.Now(),
-		Cached:  it.Status == Known,
+		Cached:  it.Status == AlreadyDone,
 
 		ExternalID: it.ExternalID,
 		Metadata:   it.Metadata,
@@ -154,7 +154,7 @@ func (in *Intake) put(ctx context.Context, it *Item, st store.TaskStatus, plan *
 	} else if st.Finished {
 		in.judge(it, st, force)
 	}
-	if it.Status != Queue {
+	if it.Status != ToQueue {
 		return
 	}
 	var err error

@@ -93,7 +93,7 @@ func (b *bench) work(verdict tasks.Verdict, outcome tasks.Outcome, final bool, p
 		}
 		return errors.Join(errors.New(string(outcome)), asynq.SkipRetry)
 	})))
-	require.NoError(b.t, b.WaitPlan(b.t.Context(), p, func(Row) {}))
+	require.NoError(b.t, b.Wait(b.t.Context(), p, func(Result) {}))
 	require.Eventually(b.t, func() bool { c := b.counts(); return c.Pending+c.Active == 0 }, 5*time.Second, 10*time.Millisecond)
 	server.Shutdown()
 }
@@ -119,20 +119,20 @@ func TestInputsAreQueuedOnceHoweverOftenTheyAreEnqueued(t *testing.T) {
 	require.Len(t, rows, 3, "an input with the same content is a submission of its own")
 
 	again := b.plan(Request{}, a, c)
-	require.Equal(t, []Status{Waiting, Waiting}, verdicts(again), "a plan knows what is queued")
+	require.Equal(t, []Status{AlreadyQueued, AlreadyQueued}, verdicts(again), "a plan knows what is queued")
 	again = b.enqueue(Request{}, a, c, same)
-	require.Equal(t, []Status{Waiting, Waiting, Waiting}, verdicts(again))
+	require.Equal(t, []Status{AlreadyQueued, AlreadyQueued, AlreadyQueued}, verdicts(again))
 	require.Equal(t, 2, b.counts().Total())
 	forced := b.enqueue(Request{Force: true}, a)
-	require.Equal(t, []Status{Waiting}, verdicts(forced), "what waits needs no force")
+	require.Equal(t, []Status{AlreadyQueued}, verdicts(forced), "what waits needs no force")
 
 	b.work(tasks.Done, tasks.Match, false, again)
 	known := b.enqueue(Request{}, a, c)
-	require.Equal(t, []Status{Known, Known}, verdicts(known))
+	require.Equal(t, []Status{AlreadyDone, AlreadyDone}, verdicts(known))
 	require.JSONEq(t, `{"artist":"A","title":"T"}`, string(known.Items[0].Result))
 	require.Zero(t, known.Counts().Units)
-	var rowsSeen []Row
-	require.NoError(t, b.Wait(t.Context(), known.Batch, func(r Row) { rowsSeen = append(rowsSeen, r) }))
+	var rowsSeen []Result
+	require.NoError(t, b.Wait(t.Context(), known, func(r Result) { rowsSeen = append(rowsSeen, r) }))
 	require.Len(t, rowsSeen, 2)
 	require.True(t, rowsSeen[0].Cached)
 }
@@ -177,7 +177,7 @@ func TestForcePaysAgainAndCanBeRepeatedAfterACrash(t *testing.T) {
 			require.Equal(t, []Status{Queued}, verdicts(p))
 			require.Equal(t, int64(1), p.Counts().Units)
 		} else {
-			require.Equal(t, []Status{Waiting}, verdicts(p))
+			require.Equal(t, []Status{AlreadyQueued}, verdicts(p))
 		}
 		require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
 	}
@@ -222,7 +222,7 @@ func TestArchivedTasksAreRefusedWithTheWayOut(t *testing.T) {
 			p := b.enqueue(Request{}, a, b.file("twin.wav", 1))
 			require.Equal(t, []Status{Refused, Refused}, verdicts(p))
 			require.Contains(t, p.Items[1].Reason, c.want)
-			require.NoError(t, b.WaitPlan(t.Context(), p, nil))
+			require.NoError(t, b.Wait(t.Context(), p, nil))
 			require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
 			require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
 		})
@@ -261,7 +261,7 @@ func TestWhatTheQueueEndedWithoutTheStoreIsSaidSo(t *testing.T) {
 	require.NoError(t, asynq.NewInspectorFromRedisClient(b.rdb).ArchiveTask("recognize", p.Items[0].Payload.Key))
 	p = b.enqueue(Request{}, a)
 	require.Contains(t, p.Items[0].Reason, "is in the queue's archive (without a reason)")
-	require.NoError(t, b.WaitPlan(t.Context(), p, nil), "nobody waits for it")
+	require.NoError(t, b.Wait(t.Context(), p, nil), "nobody waits for it")
 	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
 }
 
@@ -279,7 +279,7 @@ func TestARepeatedEnqueueAfterALostReplyIsSuccess(t *testing.T) {
 	lost := proxy.LoseReply(redistest.Containing("audd:recognize"))
 	p := b.enqueue(Request{}, b.file("a.wav", 1))
 	<-lost
-	require.Equal(t, []Status{Waiting}, verdicts(p))
+	require.Equal(t, []Status{AlreadyQueued}, verdicts(p))
 	c, err := redistest.CountTasks(t.Context(), srv.Client(), "recognize")
 	require.NoError(t, err)
 	require.Equal(t, redistest.Counts{Pending: 2}, c)
@@ -299,7 +299,7 @@ func TestURLsShowNoSignatureAndAreReusedForADay(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, rows[0].Submission.Name, "sesame")
 	b.work(tasks.Done, tasks.Match, false, p)
-	require.Equal(t, []Status{Known}, verdicts(b.enqueue(Request{}, one)))
+	require.Equal(t, []Status{AlreadyDone}, verdicts(b.enqueue(Request{}, one)))
 	b.now = b.now.Add(25 * time.Hour)
 	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{}, one)))
 }
@@ -316,14 +316,14 @@ func TestEnterpriseNeedsABound(t *testing.T) {
 		want  Status
 		units int64
 	}{
-		"measured":                   {Request{}, long, Queue, 6},
-		"measured, scanned in parts": {Request{Params: tasks.Params{Every: &every, Skip: &skip}}, long, Queue, 2},
-		"measured within the bound":  {Request{MaxUnits: 6}, long, Queue, 6},
+		"measured":                   {Request{}, long, ToQueue, 6},
+		"measured, scanned in parts": {Request{Params: tasks.Params{Every: &every, Skip: &skip}}, long, ToQueue, 2},
+		"measured within the bound":  {Request{MaxUnits: 6}, long, ToQueue, 6},
 		"measured beyond the bound":  {Request{MaxUnits: 5}, long, Refused, 0},
 		"not measurable":             {Request{}, raw, Refused, 0},
-		"not measurable, bounded":    {Request{MaxUnits: 9}, raw, Queue, 9},
+		"not measurable, bounded":    {Request{MaxUnits: 9}, raw, ToQueue, 9},
 		"URL":                        {Request{}, "https://h/x", Refused, 0},
-		"URL, bounded":               {Request{MaxUnits: 9}, "https://h/x", Queue, 9},
+		"URL, bounded":               {Request{MaxUnits: 9}, "https://h/x", ToQueue, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.req.Path = tasks.Enterprise
@@ -357,11 +357,11 @@ func TestACancelledEnqueueKeepsWhatWasQueued(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	err := b.Enqueue(ctx, p, func(Progress) { cancel() })
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, map[Status]int{Queued: registerChunk, Queue: 50}, p.Counts().ByStatus)
+	require.Equal(t, map[Status]int{Queued: registerChunk, ToQueue: 50}, p.Counts().ByStatus)
 	require.Equal(t, registerChunk, b.counts().Pending)
 	var last Progress
 	p = b.plan(Request{}, filepath.Join(b.dir, "many"))
-	require.Equal(t, map[Status]int{Waiting: registerChunk, Queue: 50}, p.Counts().ByStatus)
+	require.Equal(t, map[Status]int{AlreadyQueued: registerChunk, ToQueue: 50}, p.Counts().ByStatus)
 	b.opts.Parallel = 1
 	require.NoError(t, b.Enqueue(t.Context(), p, func(pr Progress) {
 		if pr.Done == pr.Total {

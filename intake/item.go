@@ -10,20 +10,20 @@ import (
 // Status is what becomes of an input.
 type Status string
 
-// The closed set of verdicts. A plan holds Queue, Waiting, Known, SameContent
-// and Refused; Enqueue turns Queue into Queued or one of the others.
+// The closed set of verdicts. A plan holds ToQueue, AlreadyQueued, AlreadyDone, SameContent
+// and Refused; Enqueue turns ToQueue into Queued or one of the others.
 const (
-	Queue       Status = "queue"        // will be queued
-	Queued      Status = "queued"       // is in the queue now
-	Waiting     Status = "duplicate"    // was in the queue already: nothing to do, nothing paid
-	Known       Status = "known"        // settled: answered from the store, free
-	SameContent Status = "same_content" // shares the task of another input of this batch
-	Refused     Status = "refused"      // see Reason
-	Failed      Status = "failed"       // Redis or the store did not take it; running again mends it
+	ToQueue       Status = "to_queue"       // will be queued
+	Queued        Status = "queued"         // is in the queue now
+	AlreadyQueued Status = "already_queued" // was in the queue already: nothing to do, nothing paid
+	AlreadyDone   Status = "already_done"   // settled: answered from the store, free
+	SameContent   Status = "same_content"   // shares the task of another input of this batch
+	Refused       Status = "refused"        // see Reason
+	Failed        Status = "failed"         // Redis or the store did not take it; running again mends it
 )
 
 // Statuses lists every verdict in a stable order.
-var Statuses = []Status{Queue, Queued, Waiting, Known, SameContent, Refused, Failed}
+var Statuses = []Status{ToQueue, Queued, AlreadyQueued, AlreadyDone, SameContent, Refused, Failed}
 
 // Item is one input and what becomes of it.
 type Item struct {
@@ -78,8 +78,8 @@ type Counts struct {
 	ByStatus map[Status]int
 	// Units is the upper bound for all items with Verdict Queue or Queued.
 	Units int64
-	// Longer counts clips for recognize known to be longer than the 12 s that are analysed.
-	Longer int
+	// LongClips counts clips for recognize known to be longer than the 12 s that are analysed.
+	LongClips int
 	// Resent counts uploads with Verdict Queue or Queued that were sent before:
 	// they are billed again.
 	Resent int
@@ -91,7 +91,7 @@ func (p *Plan) Counts() Counts {
 	for i := range p.Items {
 		it := &p.Items[i]
 		c.ByStatus[it.Status]++
-		if it.Status != Queue && it.Status != Queued {
+		if it.Status != ToQueue && it.Status != Queued {
 			continue
 		}
 		c.Units += it.Units
@@ -99,14 +99,14 @@ func (p *Plan) Counts() Counts {
 			c.Resent++
 		}
 		if p.Request.Path == tasks.Recognize && it.Payload.Input.Seconds > tasks.ChunkSeconds {
-			c.Longer++
+			c.LongClips++
 		}
 	}
 	return c
 }
 
-// Bad is the items that were refused or failed, in their order.
-func (p *Plan) Bad() []Item {
+// BadItems is the items that were refused or failed, in their order.
+func (p *Plan) BadItems() []Item {
 	return slices.DeleteFunc(slices.Clone(p.Items), func(it Item) bool {
 		return it.Status != Refused && it.Status != Failed
 	})

@@ -44,8 +44,8 @@ func TestAGroupsTasksGoToItsQueue(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "recognize.archive", st.Queue)
 
-	require.Equal(t, []Status{Waiting}, verdicts(b.enqueue(grouped("archive"), a)))
-	require.Equal(t, []Status{Waiting}, verdicts(b.enqueue(Request{}, a)), "no group is no heavier than this one")
+	require.Equal(t, []Status{AlreadyQueued}, verdicts(b.enqueue(grouped("archive"), a)))
+	require.Equal(t, []Status{AlreadyQueued}, verdicts(b.enqueue(Request{}, a)), "no group is no heavier than this one")
 	require.Zero(t, b.pending("recognize"))
 	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(grouped("ugc"), a)), "a heavier group does not wait behind a lighter one")
 	require.Equal(t, 1, b.pending("recognize.ugc"))
@@ -57,7 +57,7 @@ func TestALighterGroupSharesWhatWaitsInAHeavierOne(t *testing.T) {
 	b.inForceHere()
 	a := b.file("a.wav", 1)
 	b.enqueue(grouped("ugc"), a)
-	require.Equal(t, []Status{Waiting}, verdicts(b.enqueue(grouped("archive"), a)))
+	require.Equal(t, []Status{AlreadyQueued}, verdicts(b.enqueue(grouped("archive"), a)))
 	require.Zero(t, b.pending("recognize.archive"))
 }
 
@@ -85,8 +85,8 @@ func TestUnknownGroupsAndSourcesAreRefused(t *testing.T) {
 	_, err = b.Plan(t.Context(), grouped("UGC"), []string{a}, nil)
 	require.ErrorContains(t, err, "want lower-case letters")
 
-	require.Equal(t, []Status{Queue}, verdicts(b.plan(of("Spare", "ugc"), a)))
-	require.Equal(t, []Status{Queue}, verdicts(b.plan(of("main", "archive"), a)))
+	require.Equal(t, []Status{ToQueue}, verdicts(b.plan(of("Spare", "ugc"), a)))
+	require.Equal(t, []Status{ToQueue}, verdicts(b.plan(of("main", "archive"), a)))
 	p := b.plan(of("main", "ugc"), a)
 	require.Equal(t, "is for the source main, but the group ugc belongs to spare", p.Items[0].Reason)
 }
@@ -102,6 +102,6 @@ func TestARowOfAManifestWithAnUnknownSourceIsRefusedAlone(t *testing.T) {
 	require.NoError(t, err)
 	p, err := b.PlanManifest(t.Context(), req, m, nil)
 	require.NoError(t, err)
-	require.Equal(t, []Status{Queue, Refused}, verdicts(p))
+	require.Equal(t, []Status{ToQueue, Refused}, verdicts(p))
 	require.Contains(t, p.Items[1].Reason, `no worker has the source "sapre", did you mean spare?`)
 }

@@ -19,7 +19,7 @@ func (in *Intake) reuseIDs(ctx context.Context, plan *Plan) error {
 	for i := range plan.Items {
 		it := &plan.Items[i]
 		switch {
-		case it.Status != Queue || it.Payload.Input.SHA256 == "":
+		case it.Status != ToQueue || it.Payload.Input.SHA256 == "":
 		case !it.upload.allot:
 			if _, twice := given[it.content()]; !twice {
 				given[it.content()] = it.slot().id
@@ -105,7 +105,7 @@ func (in *Intake) allot(ctx context.Context, plan *Plan, chunk []int) error {
 	var order []string
 	for _, i := range chunk {
 		it := &plan.Items[i]
-		if it.Status != Queue || !it.upload.allot {
+		if it.Status != ToQueue || !it.upload.allot {
 			continue
 		}
 		source := it.Payload.Params.Source

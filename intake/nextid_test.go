@@ -21,13 +21,13 @@ func TestTheSameContentGetsTheSameAllottedID(t *testing.T) {
 	require.Len(t, rows, 3)
 
 	again := b.enqueue(allotting(), c, twin, b.file("d.wav", 4))
-	require.Equal(t, []Status{Waiting, Waiting, Queued}, verdicts(again))
+	require.Equal(t, []Status{AlreadyQueued, AlreadyQueued, Queued}, verdicts(again))
 	require.Equal(t, []int64{2, 1, 3}, b.ids(again))
 	for _, it := range []Item{p.Items[0], p.Items[2], again.Items[2]} {
 		b.ends(it, b.latch(it), idempotency.ToSettled, doneUpload)
 	}
 	settled := b.enqueue(allotting(), a, twin, c)
-	require.Equal(t, []Status{Known, Known, Known}, verdicts(settled))
+	require.Equal(t, []Status{AlreadyDone, AlreadyDone, AlreadyDone}, verdicts(settled))
 	require.Equal(t, []int64{1, 1, 2}, b.ids(settled))
 }
 
@@ -82,13 +82,13 @@ func TestTwoRunsAtTheSameTimeQueueAnUploadOnce(t *testing.T) {
 	want := b.ids(plans[0])
 	for _, p := range plans {
 		require.Equal(t, want, b.ids(p))
-		require.Subset(t, []Status{Queued, Waiting}, verdicts(p))
+		require.Subset(t, []Status{Queued, AlreadyQueued}, verdicts(p))
 	}
 	var slots []int64
 	require.NoError(t, b.entries(t.Context(), idempotency.Filter{}, func(e idempotency.Entry) { slots = append(slots, e.AudioID) }))
 	require.ElementsMatch(t, want, slots, "a run that was overtaken leaves no slot")
 	later := b.enqueue(allotting(), a, c)
-	require.Equal(t, []Status{Waiting, Waiting}, verdicts(later))
+	require.Equal(t, []Status{AlreadyQueued, AlreadyQueued}, verdicts(later))
 	require.Equal(t, want, b.ids(later))
 	require.Equal(t, 2, b.queued().Pending)
 }

@@ -119,7 +119,7 @@ func (in *Intake) check(ctx context.Context, req Request, input found) (Item, er
 	case err != nil:
 		return Item{}, err
 	default:
-		item.Status = Queue
+		item.Status = ToQueue
 	}
 	return item, nil
 }
@@ -177,7 +177,7 @@ func (in *Intake) compare(ctx context.Context, plan *Plan) error {
 		switch key := it.Payload.Key; {
 		case it.Status == SameContent:
 			again = append(again, it)
-		case it.Status != Queue, key == "": // an upload without an audio_id yet
+		case it.Status != ToQueue, key == "": // an upload without an audio_id yet
 		case first[key] != nil:
 			it.twin = first[key]
 			again = append(again, it)
@@ -210,7 +210,7 @@ func (in *Intake) place(ctx context.Context, it *Item, plan *Plan) error {
 	} else {
 		in.judge(it, standing, req.Force)
 	}
-	if it.Status != Queue || !standing.Known || standing.Finished || in.opts.Redis == nil {
+	if it.Status != ToQueue || !standing.Known || standing.Finished || in.opts.Redis == nil {
 		return nil
 	}
 	queues := []string{it.queue()}
@@ -223,7 +223,7 @@ func (in *Intake) place(ctx context.Context, it *Item, plan *Plan) error {
 			return err
 		}
 		if info != nil && !ended(info.State) {
-			it.Status, it.Units = Waiting, 0
+			it.Status, it.Units = AlreadyQueued, 0
 			return nil
 		}
 	}
@@ -234,7 +234,7 @@ func (in *Intake) place(ctx context.Context, it *Item, plan *Plan) error {
 func shareVerdict(it, first *Item) {
 	it.Status, it.Reason, it.Outcome, it.Result = first.Status, first.Reason, first.Outcome, first.Result
 	it.Units, it.reopen = 0, false
-	if first.Status == Queue || first.Status == Queued {
+	if first.Status == ToQueue || first.Status == Queued {
 		it.Status = SameContent
 	}
 }
@@ -251,7 +251,7 @@ func (in *Intake) judge(it *Item, st store.TaskStatus, force bool) {
 		it.reopen = true
 		return
 	case st.Verdict == tasks.Done:
-		it.Status, it.Outcome, it.Result = Known, st.Outcome, st.Result
+		it.Status, it.Outcome, it.Result = AlreadyDone, st.Outcome, st.Result
 	case st.Verdict == tasks.Hold:
 		it.Status, it.Reason = Refused, "waits for a person to decide: "+st.Reason
 	case st.Final:

@@ -26,7 +26,7 @@ func (in *Intake) enqueue(ctx context.Context, it *Item, st store.TaskStatus) er
 		return err
 	}
 	if info != nil && !ended(info.State) {
-		it.Status, it.Units = Waiting, 0
+		it.Status, it.Units = AlreadyQueued, 0
 		return nil
 	}
 	// Read again: it may have been settled between Register and now.
@@ -92,7 +92,7 @@ func (in *Intake) replace(ctx context.Context, it *Item) error {
 		return err
 	}
 	if taken { // somebody else was faster, or our own reply was lost
-		it.Status, it.Units = Waiting, 0
+		it.Status, it.Units = AlreadyQueued, 0
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (in *Intake) lookUp(ctx context.Context, plan *Plan) error {
 	}
 	bySource := map[string][]int64{}
 	for i := range plan.Items {
-		if it := &plan.Items[i]; it.Status == Queue && it.Payload.Key != "" {
+		if it := &plan.Items[i]; it.Status == ToQueue && it.Payload.Key != "" {
 			bySource[it.Payload.Params.Source] = append(bySource[it.Payload.Params.Source], it.slot().id)
 		}
 	}
@@ -52,7 +52,7 @@ func (in *Intake) lookUp(ctx context.Context, plan *Plan) error {
 	twice := map[content]*Item{}
 	for i := range plan.Items {
 		it := &plan.Items[i]
-		if it.Status != Queue || it.Payload.Key == "" {
+		if it.Status != ToQueue || it.Payload.Key == "" {
 			continue
 		}
 		if err := in.see(ctx, it, shelf[it.slot()], plan.Request.Replace); err != nil {
@@ -157,7 +157,7 @@ func (it *Item) content() content {
 
 // warnOfTwin tells of the same content in another slot of the same plan.
 func (it *Item) warnOfTwin(seen map[content]*Item) {
-	if it.Payload.Input.Kind == tasks.URLInput || it.Status != Queue {
+	if it.Payload.Input.Kind == tasks.URLInput || it.Status != ToQueue {
 		return
 	}
 	first := seen[it.content()]

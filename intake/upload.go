@@ -181,7 +181,7 @@ func judgeFree(it *Item, st store.TaskStatus, req Request) {
 }
 
 func known(it *Item, st store.TaskStatus) {
-	it.Status, it.Outcome, it.Result, it.Units = Known, st.Outcome, st.Result, 0
+	it.Status, it.Outcome, it.Result, it.Units = AlreadyDone, st.Outcome, st.Result, 0
 }
 
 func because(reason string) string {

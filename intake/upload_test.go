@@ -20,19 +20,19 @@ func TestAnUploadIsQueuedOnceAndWhatIsSettledIsFree(t *testing.T) {
 	p := b.enqueue(one(7), a)
 	require.Equal(t, []Status{Queued}, verdicts(p))
 	require.Equal(t, int64(1), p.Counts().Units)
-	require.Equal(t, []Status{Waiting}, verdicts(b.enqueue(one(7), a)))
-	require.Equal(t, []Status{Waiting}, verdicts(b.enqueue(forcing(7), a)), "what waits needs no force")
+	require.Equal(t, []Status{AlreadyQueued}, verdicts(b.enqueue(one(7), a)))
+	require.Equal(t, []Status{AlreadyQueued}, verdicts(b.enqueue(forcing(7), a)), "what waits needs no force")
 	require.Equal(t, 1, b.queued().Pending)
 
 	b.send(p.Items[0], idempotency.ToSettled, doneUpload)
 	again := b.enqueue(one(7), a)
-	require.Equal(t, []Status{Known}, verdicts(again))
+	require.Equal(t, []Status{AlreadyDone}, verdicts(again))
 	require.Zero(t, again.Counts().Units)
 	require.Zero(t, b.queued().Pending)
 	b.now = b.now.Add(1000 * time.Hour)
-	require.Equal(t, []Status{Known}, verdicts(b.plan(one(7), a)), "age does not make it a new upload")
-	var rows []Row
-	require.NoError(t, b.WaitPlan(t.Context(), again, func(r Row) { rows = append(rows, r) }))
+	require.Equal(t, []Status{AlreadyDone}, verdicts(b.plan(one(7), a)), "age does not make it a new upload")
+	var rows []Result
+	require.NoError(t, b.Wait(t.Context(), again, func(r Result) { rows = append(rows, r) }))
 	require.Len(t, rows, 1)
 	require.Equal(t, tasks.Uploaded, rows[0].Outcome)
 	require.True(t, rows[0].Cached)
@@ -45,7 +45,7 @@ func TestAnUploadedURLStaysSettled(t *testing.T) {
 	b.send(p.Items[0], idempotency.ToSettled, doneUpload)
 	b.now = b.now.Add(1000 * time.Hour)
 	again := b.enqueue(one(7), "https://h/a.wav?X-Amz-Signature=other")
-	require.Equal(t, []Status{Known}, verdicts(again))
+	require.Equal(t, []Status{AlreadyDone}, verdicts(again))
 }
 
 func TestAPlanOfUploadsChangesNothing(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAPlanOfUploadsChangesNothing(t *testing.T) {
 	b := setupUploads(t)
 	a, c := b.file("a.wav", 1), b.file("c.wav", 2)
 	p := b.plan(allotting(), a, c)
-	require.Equal(t, []Status{Queue, Queue}, verdicts(p))
+	require.Equal(t, []Status{ToQueue, ToQueue}, verdicts(p))
 	require.Equal(t, int64(2), p.Counts().Units)
 	b.plan(replacing(7), a)
 	found, err := b.ledger.List(t.Context(), idempotency.Filter{})
@@ -102,7 +102,7 @@ func TestACrashBetweenTheStepsIsMendedByTheNextRun(t *testing.T) {
 			first := b.plan(allotting(), a, c)
 			steps(b, first)
 			p := b.enqueue(allotting(), a, c)
-			require.Subset(t, []Status{Queued, Waiting}, verdicts(p))
+			require.Subset(t, []Status{Queued, AlreadyQueued}, verdicts(p))
 			if name != "before anything" && name != "after an allotment" {
 				require.Equal(t, b.ids(first), b.ids(p), "the same ids")
 			}
@@ -143,7 +143,7 @@ func TestOtherContentIsRefusedAUsedSlotUnlessItReplaces(t *testing.T) {
 
 	require.Equal(t, []Status{Refused}, verdicts(b.enqueue(one(7), a)), "what was overwritten is not known any more")
 	back := b.plan(replacing(7), a)
-	require.Equal(t, []Status{Queue}, verdicts(back), "a dry run knows that it is billed again")
+	require.Equal(t, []Status{ToQueue}, verdicts(back), "a dry run knows that it is billed again")
 	require.NoError(t, b.Enqueue(t.Context(), back, nil))
 	require.Equal(t, []Status{Queued}, verdicts(back))
 	require.Equal(t, idempotency.Free, b.look(back.Items[0].Payload.Key).State)
@@ -159,7 +159,7 @@ func TestReplacingIsMendedAfterACrash(t *testing.T) {
 	b.settle(lost.Items[0], slotLost) // the worker found that a.wav lost its slot
 	b.drain(tasks.Archive)
 	p := b.plan(replacing(7), a)
-	require.Equal(t, []Status{Queue}, verdicts(p))
+	require.Equal(t, []Status{ToQueue}, verdicts(p))
 	_, err := b.claim(t.Context(), p, []int{0}, func() {})
 	require.NoError(t, err)
 	// The process dies here.
@@ -172,7 +172,7 @@ func TestTheSameContentInTwoSlotsIsAllowedWithAWarning(t *testing.T) {
 	b.file("a.wav", 1)
 	b.file("twin.wav", 1)
 	p := b.manifest("audio_id,file\n1,a.wav\n2,twin.wav\n")
-	require.Equal(t, []Status{Queue, Queue}, verdicts(p))
+	require.Equal(t, []Status{ToQueue, ToQueue}, verdicts(p))
 	const want = "has the same content as audio_id 1: each is an upload of its own, and billed"
 	require.Equal(t, want, p.Items[1].Warning, "also without changing anything")
 	require.NoError(t, b.Enqueue(t.Context(), p, nil))
@@ -189,7 +189,7 @@ func TestForceSendsOnceMoreAndIsAudited(t *testing.T) {
 		effect  idempotency.Effect
 		s       store.Settlement
 		without Status
-	}{"settled": {idempotency.ToSettled, doneUpload, Known}, "rejected": {idempotency.ToRejected, rejectedUpload, Refused}} {
+	}{"settled": {idempotency.ToSettled, doneUpload, AlreadyDone}, "rejected": {idempotency.ToRejected, rejectedUpload, Refused}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupUploads(t)
@@ -208,7 +208,7 @@ func TestForceSendsOnceMoreAndIsAudited(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "ann", trail[len(trail)-1].Who)
 			require.Equal(t, "forced by batch "+p.Batch, trail[len(trail)-1].Why)
-			require.Equal(t, []Status{Waiting}, verdicts(b.enqueue(forcing(7), a)), "once")
+			require.Equal(t, []Status{AlreadyQueued}, verdicts(b.enqueue(forcing(7), a)), "once")
 		})
 	}
 }
@@ -268,7 +268,7 @@ func TestWhatWasSentGoesBackIntoALostQueueForItsEnd(t *testing.T) {
 	a := b.file("a.wav", 1)
 	p := b.enqueue(one(7), a)
 	b.latch(p.Items[0])
-	require.Equal(t, []Status{Waiting}, verdicts(b.enqueue(forcing(7), a)))
+	require.Equal(t, []Status{AlreadyQueued}, verdicts(b.enqueue(forcing(7), a)))
 	require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
 	p = b.enqueue(forcing(7), a)
 	require.Equal(t, []Status{Queued}, verdicts(p))
@@ -289,7 +289,7 @@ func TestUploadsAreCheckedLikeOtherInputsButMayBeLarge(t *testing.T) {
 3,large.wav,spare,,
 ,large.wav,,,
 `)
-	require.Equal(t, []Status{Refused, Refused, Queue, Refused, Queue, Refused}, verdicts(p))
+	require.Equal(t, []Status{Refused, Refused, ToQueue, Refused, ToQueue, Refused}, verdicts(p))
 	for i, want := range map[int]string{
 		0: "does not exist", 1: "is neither audio nor video: its content is text/plain",
 		3: "has the audio_id 3 of songs row 3 (line 4): one slot holds one upload", 5: "has no audio_id: give it one, or let --next-id allot one",

@@ -12,8 +12,8 @@ import (
 
 const pollMin = 150 * time.Millisecond
 
-// Row is one submission of a batch that has its verdict.
-type Row struct {
+// Result is one submission of a batch that has its verdict.
+type Result struct {
 	Name    string          `json:"name"`
 	Key     string          `json:"key"`
 	Verdict tasks.Verdict   `json:"verdict"` // done, archive or hold
@@ -23,31 +23,23 @@ type Row struct {
 	Result  json.RawMessage `json:"result,omitempty"`
 }
 
-// Wait calls each for every submission of a batch, once, as it finishes, and
-// returns when all have. It polls the store, and never more than a fifth of
-// the time. each runs in the caller's goroutine.
-//
-// A submission whose task never reached the queue does not finish: use
-// WaitPlan where the plan is at hand.
-func (in *Intake) Wait(ctx context.Context, batch string, each func(Row)) error {
-	return in.wait(ctx, batch, map[string]bool{}, each)
-}
-
-// WaitPlan is Wait for the items of a plan that Enqueue took.
-func (in *Intake) WaitPlan(ctx context.Context, plan *Plan, each func(Row)) error {
+// Wait calls each for every submission of a plan that Enqueue took, once, as it finishes, and
+// returns when all have. It polls the store for at most a fifth of the time. each
+// runs in the goroutine of the caller.
+func (in *Intake) Wait(ctx context.Context, plan *Plan, each func(Result)) error {
 	never := map[string]bool{}
 	for i := range plan.Items {
 		switch plan.Items[i].Status {
-		case Queue, Refused, Failed:
+		case ToQueue, Refused, Failed:
 			never[plan.submissionID(i)] = true
-		case Queued, Waiting, Known, SameContent: // their tasks are in the queue, or were
+		case Queued, AlreadyQueued, AlreadyDone, SameContent: // their tasks are in the queue, or were
 		}
 	}
 	return in.wait(ctx, plan.Batch, never, each)
 }
 
 // wait skips the submissions in seen and adds to them.
-func (in *Intake) wait(ctx context.Context, batch string, seen map[string]bool, each func(Row)) error {
+func (in *Intake) wait(ctx context.Context, batch string, seen map[string]bool, each func(Result)) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var finished int64 = -1
@@ -77,7 +69,7 @@ func (in *Intake) wait(ctx context.Context, batch string, seen map[string]bool, 
 }
 
 // deliver calls each for what finished and counts what is still open.
-func (in *Intake) deliver(ctx context.Context, batch string, seen map[string]bool, each func(Row)) (open int, err error) {
+func (in *Intake) deliver(ctx context.Context, batch string, seen map[string]bool, each func(Result)) (open int, err error) {
 	rows, err := in.opts.Store.Batch(ctx, batch)
 	if err != nil {
 		return 0, err
@@ -95,8 +87,8 @@ func (in *Intake) deliver(ctx context.Context, batch string, seen map[string]boo
 	return open, nil
 }
 
-func row(r store.BatchRow) Row {
-	return Row{
+func row(r store.BatchRow) Result {
+	return Result{
 		Name: r.Submission.Name, Key: r.Submission.Key, Verdict: r.Standing.Verdict, Outcome: r.Standing.Outcome,
 		Reason: r.Standing.Reason, Cached: r.Submission.Cached, Result: r.Standing.Result,
 	}

@@ -43,7 +43,7 @@ func TestUploadIsSentOnceAndSettledInTheLedger(t *testing.T) {
 	r.state(p, asynq.TaskStateCompleted, 5*time.Second)
 	require.NoError(t, r.inspect.RunTask("upload", p.Key))
 	r.state(p, asynq.TaskStateCompleted, 5*time.Second)
-	require.EqualValues(t, 1, r.sim.Bill().Send(146).Started)
+	require.EqualValues(t, 1, r.sim.Bill().Upload(146).Started)
 	require.Len(t, r.sim.Catalog(), 1)
 }
 
@@ -60,7 +60,7 @@ func TestUploadAnswered503IsHeldAsUncertainAfterOneSend(t *testing.T) {
 	r.state(p, asynq.TaskStateArchived, 5*time.Second)
 	require.NoError(t, r.inspect.RunTask("upload", p.Key), "asynq's run button")
 	r.state(p, asynq.TaskStateArchived, 5*time.Second)
-	require.EqualValues(t, 1, r.sim.Bill().Send(7).Started)
+	require.EqualValues(t, 1, r.sim.Bill().Upload(7).Started)
 }
 
 func TestUploadThatNeverConnectedIsSentAfterARetry(t *testing.T) {
@@ -87,7 +87,7 @@ func TestOtherContentForAUsedSlotIsRefused(t *testing.T) {
 	s := r.standing(second, 15*time.Second)
 	require.Equal(t, tasks.Archive, s.Verdict)
 	require.Contains(t, s.Reason, "belongs to other content")
-	require.EqualValues(t, 1, r.sim.Bill().Send(5).Started)
+	require.EqualValues(t, 1, r.sim.Bill().Upload(5).Started)
 }
 
 func TestUploadLosingItsWorkerAfterTheLatchIsNeverSentAgain(t *testing.T) {
@@ -104,7 +104,7 @@ func TestUploadLosingItsWorkerAfterTheLatchIsNeverSentAgain(t *testing.T) {
 	r.run()
 	s := r.standing(p, 15*time.Second)
 	require.Equal(t, tasks.Hold, s.Verdict)
-	require.Zero(t, r.sim.Bill().Send(11).Started)
+	require.Zero(t, r.sim.Bill().Upload(11).Started)
 	// The dead attempt was only frozen: its late answer wins over the doubt.
 	got, err := r.ledger.Conclude(t.Context(), "dead", idempotency.Conclusion{Effect: idempotency.ToSettled, Outcome: tasks.Uploaded, At: time.Now()})
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestRestoredLedgerClosesUploads(t *testing.T) {
 	info := r.state(p, asynq.TaskStateRetry, 15*time.Second)
 	require.Contains(t, info.LastErr, string(tasks.StoreDown))
 	require.Zero(t, info.Retried)
-	require.Zero(t, r.sim.Bill().Send(12).Started)
+	require.Zero(t, r.sim.Bill().Upload(12).Started)
 	mark, err := r.ledger.Adopt(t.Context(), idempotency.Mark{Ledger: "another", Seq: 40, Token: "x"}, idempotency.Act{By: "test", Why: "checked", At: time.Now()})
 	require.NoError(t, err)
 	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{ledger}:mark", "ledger", mark.Ledger, "seq", mark.Seq, "token", mark.Token).Err())
@@ -145,7 +145,7 @@ func TestVerifyByRecognitionSettlesAnUploadThatArrivedForOneUnit(t *testing.T) {
 	}), r.log.String())
 	require.Equal(t, idempotency.Settled, r.ledgerState(p))
 	b := r.sim.Bill()
-	require.EqualValues(t, 1, b.Send(21).Started)
+	require.EqualValues(t, 1, b.Upload(21).Started)
 	require.EqualValues(t, 1, b.ByPath["recognize"])
 	require.Len(t, r.calls(p), 2)
 }

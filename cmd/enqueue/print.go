@@ -22,7 +22,7 @@ type printer struct {
 
 // bad says of each bad input what is wrong with it.
 func (p *printer) bad(plan *intake.Plan) {
-	for _, it := range plan.Bad() {
+	for _, it := range plan.BadItems() {
 		fmt.Fprintf(p.std.err, "enqueue: %s%s\n", label(it), printable(it.Reason))
 	}
 }
@@ -60,7 +60,7 @@ func (p *printer) dryRun(plan *intake.Plan) report {
 	}
 	c := plan.Counts()
 	p.line("found %s   queue %s   known %s (free)   queued before %s   same content %s   refused %s",
-		num(c.Found), num(c.ByStatus[intake.Queue]), num(c.ByStatus[intake.Known]), num(c.ByStatus[intake.Waiting]),
+		num(c.Found), num(c.ByStatus[intake.ToQueue]), num(c.ByStatus[intake.AlreadyDone]), num(c.ByStatus[intake.AlreadyQueued]),
 		num(c.ByStatus[intake.SameContent]), num(c.ByStatus[intake.Refused]))
 	p.line("units %s at most   %s", thousands(c.Units), p.money(c.Units))
 	p.longer(c)
@@ -92,8 +92,8 @@ func dollars(v float64) string {
 func cost(units int64, price float64) float64 { return float64(units) * price / 1000 }
 
 func (p *printer) longer(c intake.Counts) {
-	if c.Longer > 0 {
-		p.line("only the first 12 s count: %s longer", files(c.Longer))
+	if c.LongClips > 0 {
+		p.line("only the first 12 s count: %s longer", files(c.LongClips))
 	}
 }
 
@@ -105,7 +105,7 @@ func (p *printer) queued(plan *intake.Plan) {
 		verdict intake.Status
 		text    string
 	}{
-		{intake.Waiting, "queued before (duplicates)"}, {intake.Known, "known (free)"}, {intake.SameContent, "with the same content"},
+		{intake.AlreadyQueued, "queued before (duplicates)"}, {intake.AlreadyDone, "known (free)"}, {intake.SameContent, "with the same content"},
 		{intake.Refused, "refused"}, {intake.Failed, "failed"},
 	} {
 		if n := c.ByStatus[v.verdict]; n > 0 {
@@ -120,7 +120,7 @@ func (p *printer) queued(plan *intake.Plan) {
 	p.longer(c)
 	p.allotted(plan)
 	switch {
-	case p.wait || c.ByStatus[intake.Queued]+c.ByStatus[intake.Waiting] == 0:
+	case p.wait || c.ByStatus[intake.Queued]+c.ByStatus[intake.AlreadyQueued] == 0:
 	case plan.Request.Force:
 		p.line("To see the results run the command with --wait and without --force, which would pay again.")
 	default:
@@ -136,7 +136,7 @@ func (p *printer) allotted(plan *intake.Plan) {
 	for i := range plan.Items {
 		it := &plan.Items[i]
 		id, ok := it.AudioID()
-		if ok && it.Status != intake.Queue && it.Status != intake.Refused && it.Status != intake.Failed {
+		if ok && it.Status != intake.ToQueue && it.Status != intake.Refused && it.Status != intake.Failed {
 			p.line("audio_id %d  %s", id, printable(it.Name))
 		}
 	}
@@ -172,7 +172,7 @@ func (p *printer) interrupted(ctx context.Context, plan *intake.Plan, err error)
 }
 
 // row prints one result.
-func (p *printer) row(r intake.Row) {
+func (p *printer) row(r intake.Result) {
 	if p.json {
 		return
 	}
@@ -196,7 +196,7 @@ func (p *printer) paint(s, colour string) string {
 	return "\x1b[" + colour + "m" + s + "\x1b[0m"
 }
 
-func (p *printer) results(rows []intake.Row) {
+func (p *printer) results(rows []intake.Result) {
 	if len(rows) == 0 {
 		return
 	}

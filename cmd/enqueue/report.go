@@ -10,19 +10,19 @@ import (
 
 // report is what --json prints: one object.
 type report struct {
-	Batch       string         `json:"batch,omitempty"` // "" for a dry run
-	Path        tasks.Path     `json:"path"`
-	Group       string         `json:"group,omitempty"`
-	DryRun      bool           `json:"dry_run"`
-	Interrupted bool           `json:"interrupted"`
-	Found       int            `json:"found"`
-	Verdicts    map[string]int `json:"verdicts"`
-	Units       int64          `json:"units"`  // at most
-	Resent      int            `json:"resent"` // uploads that are billed again
-	Price       *float64       `json:"price_per_1000"`
-	Cost        *float64       `json:"cost"` // null = price unknown
-	Items       []reportItem   `json:"items"`
-	Results     []intake.Row   `json:"results,omitempty"`
+	Batch       string          `json:"batch,omitempty"` // "" for a dry run
+	Path        tasks.Path      `json:"path"`
+	Group       string          `json:"group,omitempty"`
+	DryRun      bool            `json:"dry_run"`
+	Interrupted bool            `json:"interrupted"`
+	Found       int             `json:"found"`
+	Verdicts    map[string]int  `json:"verdicts"`
+	Units       int64           `json:"units"`  // at most
+	Resent      int             `json:"resent"` // uploads that are billed again
+	Price       *float64        `json:"price_per_1000"`
+	Cost        *float64        `json:"cost"` // null = price unknown
+	Items       []reportItem    `json:"items"`
+	Results     []intake.Result `json:"results,omitempty"`
 }
 
 type reportItem struct {
@@ -45,7 +45,7 @@ type reportItem struct {
 	Result  json.RawMessage `json:"result,omitempty"`
 }
 
-func (p *printer) report(plan *intake.Plan, rows []intake.Row) report {
+func (p *printer) report(plan *intake.Plan, rows []intake.Result) report {
 	c := plan.Counts()
 	r := report{
 		Batch: plan.Batch, Path: plan.Request.Path, Group: plan.Request.Group, DryRun: p.app.dryRun, Found: c.Found,
@@ -73,7 +73,7 @@ func (p *printer) report(plan *intake.Plan, rows []intake.Row) report {
 }
 
 // describe says in a few words what a result holds.
-func describe(r intake.Row) string {
+func describe(r intake.Result) string {
 	if r.Verdict != tasks.Done {
 		return r.Reason
 	}

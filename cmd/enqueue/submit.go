@@ -84,8 +84,8 @@ func (a *app) follow(ctx context.Context, s *session, p *printer, plan *intake.P
 	if n, err := s.intake.Workers(plan.Request.Path); err == nil && n == 0 {
 		fmt.Fprintf(a.std.err, "enqueue: no worker serves %s on this Redis yet; results come when one starts\n", plan.Request.Path)
 	}
-	var rows []intake.Row
-	err := s.intake.WaitPlan(ctx, plan, func(r intake.Row) {
+	var rows []intake.Result
+	err := s.intake.Wait(ctx, plan, func(r intake.Result) {
 		rows = append(rows, r)
 		p.row(r)
 	})
@@ -124,7 +124,7 @@ func exitCode(plan *intake.Plan) int {
 	return codeOf(c.Found-bad, bad)
 }
 
-func waitedCode(plan *intake.Plan, rows []intake.Row) int {
+func waitedCode(plan *intake.Plan, rows []intake.Result) int {
 	c := plan.Counts()
 	bad, good := c.ByStatus[intake.Refused]+c.ByStatus[intake.Failed], 0
 	for _, r := range rows {

@@ -280,7 +280,7 @@ func (s *session) replayOne(ctx context.Context, in *intake.Intake, t store.Task
 		return err
 	case err != nil:
 		r.Failed = append(r.Failed, replayedFailed{t.Key, strings.TrimPrefix(err.Error(), "replay: ")})
-	case verdict == intake.Waiting:
+	case verdict == intake.AlreadyQueued:
 		r.Waiting++
 	default:
 		r.Replayed++

@@ -132,7 +132,7 @@ func (h *house) runSamples(ctx context.Context, say func(string, ...any)) (summa
 		plans = append(plans, plan)
 	}
 	for _, plan := range plans {
-		err := in.WaitPlan(ctx, plan, func(r intake.Row) { sum.add(r); say("%s", line(r)) })
+		err := in.Wait(ctx, plan, func(r intake.Result) { sum.add(r); say("%s", line(r)) })
 		if err != nil {
 			return sum, err
 		}
@@ -165,7 +165,7 @@ func (h *house) bill(ctx context.Context, start time.Time, sum *summary) error {
 	return nil
 }
 
-func (s *summary) add(r intake.Row) {
+func (s *summary) add(r intake.Result) {
 	switch {
 	case r.Verdict != tasks.Done:
 		s.Archived++
@@ -177,7 +177,7 @@ func (s *summary) add(r intake.Row) {
 }
 
 // line is a result for people.
-func line(r intake.Row) string {
+func line(r intake.Result) string {
 	name := filepath.Base(r.Name)
 	if r.Verdict != tasks.Done {
 		return fmt.Sprintf("%-10s %-24s %s", r.Verdict, name, r.Reason)

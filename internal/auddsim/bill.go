@@ -9,27 +9,27 @@ import (
 
 // Bill is what was charged and what was asked, since start or the last reset. Tokens stand in it in plain: use invented ones.
 type Bill struct {
-	Units     int64            `json:"units"`   // charged units
-	Charges   int64            `json:"charges"` // charged requests
-	ByToken   map[string]int64 `json:"units_by_token"`
-	ByPath    map[string]int64 `json:"units_by_path"`
-	Requests  int64            `json:"requests"` // finished requests, complete and partial, refused ones included
-	Complete  int64            `json:"complete"` // of them with the whole body received
-	Partial   int64            `json:"partial"`
-	Active    int64            `json:"active"` // not finished yet; nowhere else in the bill but in charges and Send.Started
-	Outcomes  map[string]int64 `json:"requests_by_outcome"`
-	Throttled int64            `json:"http_429"`       // answers with HTTP 429, by limits and by rules
-	Limited   int64            `json:"code_611"`       // answers with code 611
-	Refused   int64            `json:"refused"`        // requests refused by Limits, whatever the answer
-	Most      int64            `json:"max_concurrent"` // admitted metered requests at the same moment
-	MostBy    map[string]int64 `json:"max_concurrent_by_path"`
-	Contents  []Content        `json:"contents,omitempty"`
-	Sends     []Send           `json:"sends,omitempty"`
+	Units               int64            `json:"units"`   // charged units
+	Charges             int64            `json:"charges"` // charged requests
+	ByToken             map[string]int64 `json:"units_by_token"`
+	ByPath              map[string]int64 `json:"units_by_path"`
+	Requests            int64            `json:"requests"` // finished requests, complete and partial, refused ones included
+	Complete            int64            `json:"complete"` // of them with the whole body received
+	Partial             int64            `json:"partial"`
+	Active              int64            `json:"active"` // not finished yet; nowhere else in the bill but in charges and Send.Started
+	Outcomes            map[string]int64 `json:"requests_by_outcome"`
+	HTTP429             int64            `json:"http_429"`       // answers with HTTP 429, by limits and by rules
+	Code611             int64            `json:"code_611"`       // answers with code 611
+	Refused             int64            `json:"refused"`        // requests refused by Limits, whatever the answer
+	MaxConcurrent       int64            `json:"max_concurrent"` // admitted metered requests at the same moment
+	MaxConcurrentByPath map[string]int64 `json:"max_concurrent_by_path"`
+	Contents            []ContentBill    `json:"contents,omitempty"`
+	Uploads             []UploadBill     `json:"uploads,omitempty"`
 }
 
-// Content is the part of the bill of one token, path and content hash. A request whose body did not arrive whole has no
+// ContentBill is the part of the bill of one token, path and content hash. A request whose body did not arrive whole has no
 // hash: it is listed by its file name.
-type Content struct {
+type ContentBill struct {
 	Token    string           `json:"token"`
 	Path     string           `json:"path"`
 	Hash     string           `json:"hash,omitempty"`
@@ -42,10 +42,10 @@ type Content struct {
 	Outcomes map[string]int64 `json:"outcomes,omitempty"`
 }
 
-// Send is the part of the bill of one upload slot. Started counts requests
+// UploadBill is the part of the bill of one upload slot. Started counts requests
 // whose body arrived as far as the audio_id and the beginning of the file, or as far as it got; running ones are in it. The others count at
 // the end of a request.
-type Send struct {
+type UploadBill struct {
 	Token    string           `json:"token"`
 	AudioID  int64            `json:"audio_id"`
 	Started  int64            `json:"started"`
@@ -56,8 +56,8 @@ type Send struct {
 }
 
 // Content sums the lines of a path and a content hash over all tokens.
-func (b Bill) Content(path, hash string) Content {
-	sum := Content{Path: path, Hash: hash, Outcomes: map[string]int64{}}
+func (b Bill) Content(path, hash string) ContentBill {
+	sum := ContentBill{Path: path, Hash: hash, Outcomes: map[string]int64{}}
 	for _, c := range b.Contents {
 		if c.Path != path || c.Hash != hash {
 			continue
@@ -75,10 +75,10 @@ func (b Bill) Content(path, hash string) Content {
 	return sum
 }
 
-// Send sums the lines of an upload slot over all tokens.
-func (b Bill) Send(audioID int64) Send {
-	sum := Send{AudioID: audioID, Outcomes: map[string]int64{}}
-	for _, s := range b.Sends {
+// Upload sums the lines of an upload slot over all tokens.
+func (b Bill) Upload(audioID int64) UploadBill {
+	sum := UploadBill{AudioID: audioID, Outcomes: map[string]int64{}}
+	for _, s := range b.Uploads {
 		if s.AudioID != audioID {
 			continue
 		}
@@ -104,8 +104,8 @@ type sendKey struct {
 type ledger struct {
 	mu       sync.Mutex
 	bill     Bill // sums; Contents and Sends stay empty here
-	contents map[contentKey]*Content
-	sends    map[sendKey]*Send
+	contents map[contentKey]*ContentBill
+	sends    map[sendKey]*UploadBill
 }
 
 func newLedger() *ledger {
@@ -118,27 +118,27 @@ func (l *ledger) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bill = Bill{ByToken: map[string]int64{}, ByPath: map[string]int64{}, Outcomes: map[string]int64{}}
-	l.contents, l.sends = map[contentKey]*Content{}, map[sendKey]*Send{}
+	l.contents, l.sends = map[contentKey]*ContentBill{}, map[sendKey]*UploadBill{}
 }
 
-func (l *ledger) contentLocked(e *Request) *Content {
+func (l *ledger) contentLocked(e *Request) *ContentBill {
 	key := contentKey{e.token, e.Path, e.Hash, ""}
 	if e.Hash == "" {
 		key.name = e.Name
 	}
 	c := l.contents[key]
 	if c == nil {
-		c = &Content{Token: e.token, Path: e.Path, Hash: e.Hash, Name: e.Name, Outcomes: map[string]int64{}}
+		c = &ContentBill{Token: e.token, Path: e.Path, Hash: e.Hash, Name: e.Name, Outcomes: map[string]int64{}}
 		l.contents[key] = c
 	}
 	return c
 }
 
-func (l *ledger) sendLocked(e *Request) *Send {
+func (l *ledger) sendLocked(e *Request) *UploadBill {
 	key := sendKey{e.token, *e.AudioID}
 	s := l.sends[key]
 	if s == nil {
-		s = &Send{Token: e.token, AudioID: *e.AudioID, Outcomes: map[string]int64{}}
+		s = &UploadBill{Token: e.token, AudioID: *e.AudioID, Outcomes: map[string]int64{}}
 		l.sends[key] = s
 	}
 	return s
@@ -192,10 +192,10 @@ func (l *ledger) finished(e *Request) {
 	l.bill.Outcomes[e.Outcome]++
 	c.Outcomes[e.Outcome]++
 	if e.Status == 429 {
-		l.bill.Throttled++
+		l.bill.HTTP429++
 	}
 	if e.Code == 611 {
-		l.bill.Limited++
+		l.bill.Code611++
 	}
 	if e.Outcome == OutcomeRefused {
 		l.bill.Refused++
@@ -214,10 +214,10 @@ func (l *ledger) finished(e *Request) {
 // snapshot copies the bill; lines come in the order of path, hash, name and token, sorted outside the mutex.
 func (l *ledger) snapshot(lines bool) Bill {
 	b := l.copy(lines)
-	slices.SortFunc(b.Contents, func(x, y Content) int {
+	slices.SortFunc(b.Contents, func(x, y ContentBill) int {
 		return cmp.Or(cmp.Compare(x.Path, y.Path), cmp.Compare(x.Hash, y.Hash), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Token, y.Token))
 	})
-	slices.SortFunc(b.Sends, func(x, y Send) int {
+	slices.SortFunc(b.Uploads, func(x, y UploadBill) int {
 		return cmp.Or(cmp.Compare(x.AudioID, y.AudioID), cmp.Compare(x.Token, y.Token))
 	})
 	return b
@@ -231,7 +231,7 @@ func (l *ledger) copy(lines bool) Bill {
 	if !lines {
 		return b
 	}
-	b.Contents, b.Sends = make([]Content, 0, len(l.contents)), make([]Send, 0, len(l.sends))
+	b.Contents, b.Uploads = make([]ContentBill, 0, len(l.contents)), make([]UploadBill, 0, len(l.sends))
 	for _, c := range l.contents {
 		line := *c
 		line.Outcomes = copyCounts(c.Outcomes)
@@ -240,7 +240,7 @@ func (l *ledger) copy(lines bool) Bill {
 	for _, s := range l.sends {
 		line := *s
 		line.Outcomes = copyCounts(s.Outcomes)
-		b.Sends = append(b.Sends, line)
+		b.Uploads = append(b.Uploads, line)
 	}
 	return b
 }

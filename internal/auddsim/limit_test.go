@@ -60,7 +60,7 @@ func TestRateLimitAnswers429AndKeepsTheConnection(t *testing.T) {
 	}
 	b := s.Bill()
 	require.EqualValues(t, 5, b.Units)
-	require.EqualValues(t, 15, b.Throttled)
+	require.EqualValues(t, 15, b.HTTP429)
 	require.EqualValues(t, 15, b.Refused)
 	require.EqualValues(t, 15, b.Outcomes[OutcomeRefused])
 	require.EqualValues(t, 20, b.Complete, "refused requests are read to their end")
@@ -80,7 +80,7 @@ func TestRefusalsMayCarryCode611(t *testing.T) {
 	r := send(t, s, clip("a.mp3", "x"))
 	require.Equal(t, 200, r.status)
 	require.Equal(t, 611, r.code(t))
-	require.EqualValues(t, 1, s.Bill().Limited)
+	require.EqualValues(t, 1, s.Bill().Code611)
 	require.NoError(t, s.SetLimits("", Limits{Rate: 0.001, Code: 611, Status: 429}))
 	r = send(t, s, clip("a.mp3", "x"))
 	require.Equal(t, 429, r.status)
@@ -125,8 +125,8 @@ func TestConcurrencyLimit(t *testing.T) {
 	wg.Wait()
 	require.EqualValues(t, 4, served.Load())
 	require.EqualValues(t, 3, refused.Load())
-	require.EqualValues(t, 4, s.Bill().Most)
-	require.EqualValues(t, 4, s.Bill().MostBy[PathRecognize])
+	require.EqualValues(t, 4, s.Bill().MaxConcurrent)
+	require.EqualValues(t, 4, s.Bill().MaxConcurrentByPath[PathRecognize])
 }
 
 // A client that sends its next request when it has read an answer must never be refused by a limit of as many as there
@@ -149,7 +149,7 @@ func TestAPlaceIsFreeBeforeTheAnswerIsComplete(t *testing.T) {
 	}
 	wg.Wait()
 	b := s.Bill()
-	require.Zero(t, b.Throttled)
+	require.Zero(t, b.HTTP429)
 	require.EqualValues(t, 600, b.Units)
 }
 

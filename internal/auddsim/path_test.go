@@ -136,7 +136,7 @@ func TestCatalogIsFoundAgain(t *testing.T) {
 	require.Len(t, slots, 1)
 	require.Equal(t, hashOf("another track"), slots[0].Hash)
 	require.Len(t, slots[0].History, 2)
-	sends := s.Bill().Send(146)
+	sends := s.Bill().Upload(146)
 	require.EqualValues(t, 2, sends.Started)
 	require.EqualValues(t, 2, sends.Complete)
 	require.EqualValues(t, 2, sends.Units)
@@ -184,7 +184,7 @@ func TestWhichUploadsTakeEffect(t *testing.T) {
 		send(t, s, upload(i, strings.Repeat("x", 2000)))
 		require.Eventually(t, func() bool { return s.Bill().Requests == 1 }, patience, time.Millisecond, c.name)
 		require.Equal(t, c.stored, len(s.Catalog()) == 1, c.name)
-		require.EqualValues(t, 1, s.Bill().Send(int64(i)).Started, c.name)
+		require.EqualValues(t, 1, s.Bill().Upload(int64(i)).Started, c.name)
 	}
 }
 

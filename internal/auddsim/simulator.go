@@ -167,10 +167,10 @@ func (s *Simulator) Sums() Bill { return s.billed(false) }
 func (s *Simulator) billed(lines bool) Bill {
 	b := s.bill.snapshot(lines)
 	b.Active = s.log.running()
-	b.Most = s.most.max.Load()
-	b.MostBy = map[string]int64{}
+	b.MaxConcurrent = s.most.max.Load()
+	b.MaxConcurrentByPath = map[string]int64{}
 	for path, g := range s.mostBy {
-		b.MostBy[path] = g.max.Load()
+		b.MaxConcurrentByPath[path] = g.max.Load()
 	}
 	return b
 }

@@ -66,7 +66,7 @@ func TestEveryFileHasOneResultAndOneUnitWhicheverWorkerIsStopped(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, calls, files)
 			again := enqueueFolder(t, r, filepath.Dir(clips[0]))
-			require.Equal(t, files, again.Verdicts["known"], "enqueuing again is answered from the store")
+			require.Equal(t, files, again.Verdicts["already_done"], "enqueuing again is answered from the store")
 			require.EqualValues(t, files, bill(t, url, "0").Units)
 		})
 	}

@@ -155,7 +155,7 @@ func TestAStormOfThrottlesOpensNoBreaker(t *testing.T) {
 	s := r.source(mainSource)
 	require.False(t, s.BreakerOpen)
 	require.Zero(t, s.Epoch, "nothing was ever shut but by the throttle")
-	require.EqualValues(t, 40, r.sim.Sums().Throttled)
+	require.EqualValues(t, 40, r.sim.Sums().HTTP429)
 	for _, w := range r.workers {
 		require.Empty(t, w.log.Lines(shutLine), "worker %s: throttles of a moment are no news", w.name)
 	}

@@ -39,7 +39,7 @@ func TestRetryAfterOfOneAnswerShutsTheSourceForAllWorkersUntilThen(t *testing.T)
 		require.True(t, eventually(5*time.Second, func() bool { return len(w.log.Lines(shutLine)) > 0 }), "worker %s says it", w.name)
 	}
 	r.sim.Release(short)
-	require.True(t, eventually(5*time.Second, func() bool { return r.sim.Sums().Throttled == 2 }))
+	require.True(t, eventually(5*time.Second, func() bool { return r.sim.Sums().HTTP429 == 2 }))
 	r.calm() // it was reported
 	_, err := r.gates.Resume(t.Context(), "", "", "test")
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ func TestHTTP503InAnswerIsOneSendAndUncertain(t *testing.T) {
 	r.enqueue()
 	r.settles(idempotency.Uncertain)
 	require.Equal(t, tasks.Unavailable, r.standing().Outcome)
-	require.EqualValues(t, 1, r.sim.Bill().Send(audioID).Started)
+	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
 }
 
 func TestUploadAudDRejectsIsFinalAfterOneSend(t *testing.T) {
@@ -31,7 +31,7 @@ func TestUploadAudDRejectsIsFinalAfterOneSend(t *testing.T) {
 	r.enqueue()
 	r.settles(idempotency.Rejected)
 	require.True(t, r.standing().Final)
-	require.EqualValues(t, 1, r.sim.Bill().Send(audioID).Started)
+	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
 }
 
 func TestRefusedConnectionTwiceThenSuccessIsOneSend(t *testing.T) {
@@ -43,7 +43,7 @@ func TestRefusedConnectionTwiceThenSuccessIsOneSend(t *testing.T) {
 	r.unsent(2)
 	r.upstream.open()
 	r.settles(idempotency.Settled)
-	require.EqualValues(t, 1, r.sim.Bill().Send(audioID).Started)
+	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
 }
 
 // The worker is started anew with the right host; the queue goes on.
@@ -56,7 +56,7 @@ func TestHostThatDoesNotResolveTwiceThenSuccessIsOneSend(t *testing.T) {
 	r.first.Stop(patience)
 	r.startSecond()
 	r.settles(idempotency.Settled)
-	require.EqualValues(t, 1, r.sim.Bill().Send(audioID).Started)
+	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
 }
 
 // unsent waits until so many calls ended before a byte had left.
@@ -86,7 +86,7 @@ func TestRunButtonIsRefusedWhileTheUploadIsOnItsWayAndRepeatsTheVerdictAfter(t *
 	require.NoError(t, inspect.RunTask(queue, r.task.Key))
 	require.True(t, r.hurry(patience, func() bool { return said(r.first, r.task.Key, "answered from the store: no call") }))
 	r.settles(idempotency.Settled)
-	require.EqualValues(t, 1, r.sim.Bill().Send(audioID).Started)
+	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
 }
 
 // A stop whose drain is shorter than the call hands the task to the next
@@ -118,7 +118,7 @@ func TestRecognitionSettlesAnUploadThatArrivedForOneUnit(t *testing.T) {
 	require.True(t, r.hurry(patience, func() bool { return r.look().State == idempotency.Settled && r.standing().Verdict == tasks.Done }), "ledger %+v\nstore %+v", r.look(), r.standing())
 	r.settles(idempotency.Settled)
 	bill := r.sim.Bill()
-	require.EqualValues(t, 1, bill.Send(audioID).Started)
+	require.EqualValues(t, 1, bill.Upload(audioID).Started)
 	require.EqualValues(t, 1, bill.ByPath[auddsim.PathRecognize], "units to verify")
 }
 
@@ -133,5 +133,5 @@ func TestRecognitionDoesNotSettleAnUploadThatDidNotArrive(t *testing.T) {
 	require.True(t, r.hurry(patience, func() bool { return r.look().Send.Tries > 0 && r.sim.Bill().ByPath[auddsim.PathRecognize] > 0 }))
 	r.settles(idempotency.Uncertain)
 	require.Empty(t, r.sim.Catalog())
-	require.EqualValues(t, 1, r.sim.Bill().Send(audioID).Started)
+	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
 }

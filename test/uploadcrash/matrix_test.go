@@ -114,7 +114,7 @@ func (r *rig) settles(ends ...idempotency.State) {
 		n, _ := redistest.CountTasks(t.Context(), r.rdb, queue)
 		require.Fail(t, "the task does not end", "ledger %+v\nstore %+v\nqueue %+v", r.look(), r.standing(), n)
 	}
-	send, st, standing := r.sim.Bill().Send(audioID), r.look(), r.standing()
+	send, st, standing := r.sim.Bill().Upload(audioID), r.look(), r.standing()
 	about := fmt.Sprintf("simulator %+v\nledger %+v\nstore %+v", send, st, standing)
 	require.LessOrEqual(t, send.Started, int64(1), "sends\n%s", about)
 	require.Contains(t, ends, st.State, about)
@@ -158,7 +158,7 @@ func (r *rig) nothingForgotten(st idempotency.UploadStatus, about string) {
 	require.NoError(t, err)
 	require.Len(t, calls, 1, "call rows of the send %s\n%s", st.Send.AttemptID, about)
 	if calls[0].Units == 0 {
-		require.Zero(t, r.sim.Bill().Send(audioID).Started, "a send without its unit: %+v\n%s", calls[0], about)
+		require.Zero(t, r.sim.Bill().Upload(audioID).Started, "a send without its unit: %+v\n%s", calls[0], about)
 	}
 	detail, err := r.ledger.Show(t.Context(), r.task.Key)
 	require.NoError(t, err)

@@ -171,7 +171,7 @@ func answeredAndLocked(r *rig) stop {
 		wait: func() {
 			unlock = r.lock()
 			r.sim.Release(hold)
-			require.True(r.t, eventually(patience, func() bool { return r.sim.Bill().Send(audioID).Complete == 1 }))
+			require.True(r.t, eventually(patience, func() bool { return r.sim.Bill().Upload(audioID).Complete == 1 }))
 			proctest.Pass(300 * time.Millisecond) // as in waitingForLatch
 		},
 		release: release, drop: release, yield: release, locks: true,
