@@ -161,7 +161,7 @@ func chaosRun(ctx context.Context, set chaosSettings) (found chaosFound, err err
 	if err := chaosKills(ctx, set, f, sim, &found); err != nil {
 		return found, err
 	}
-	if err := f.stop(2 * time.Minute); err != nil {
+	if err := f.stop(); err != nil {
 		return found, err
 	}
 	if time.Now().UTC().Format(time.DateOnly) != day {

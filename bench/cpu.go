@@ -5,18 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
-
-// ownCPU is the CPU time this process has used.
-func ownCPU() time.Duration {
-	var use unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &use) != nil {
-		return 0
-	}
-	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
-}
 
 // cpu is the CPU time the main thread of this redis-server has used; 0 when it
 // does not tell.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -21,21 +19,16 @@ type fleet struct {
 	started     int
 }
 
-// fleetSettings are what the workers of a fleet are told, as environment.
+// fleetSettings are the settings that the workers of a fleet share.
 type fleetSettings struct {
 	dir, binary, redisURL, simURL string
 	slots                         int
-	more                          []string
+	more                          []string // further settings as NAME=value
 }
 
-// buildWorker compiles cmd/worker into dir.
+// buildWorker compiles cmd/worker into dir and returns its path.
 func buildWorker(ctx context.Context, dir string) (string, error) {
-	binary := filepath.Join(dir, "worker")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "reprise/cmd/worker").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build cmd/worker: %w: %s", err, strings.TrimSpace(string(out)))
-	}
-	return binary, nil
+	return filepath.Join(dir, "worker"), build(ctx, dir, "cmd/worker")
 }
 
 // storeURL is the SQLite file of a fleet in dir.
@@ -52,17 +45,11 @@ func newFleet(set fleetSettings) *fleet {
 	return &fleet{binary: set.binary, dir: set.dir, env: append(env, set.more...)}
 }
 
-// start runs n more workers. It does not wait until they take tasks.
+// start runs n more workers. It does not wait until they are ready.
 func (f *fleet) start(n int) error {
 	for range n {
 		f.started++
-		log, err := os.Create(filepath.Join(f.dir, fmt.Sprintf("worker-%d.log", f.started)))
-		if err != nil {
-			return fmt.Errorf("create a worker's log: %w", err)
-		}
-		cmd := exec.Command(f.binary, "run") // our own build; stop and kill end it
-		cmd.Env = f.env
-		p, err := startProc(cmd, log)
+		p, err := startProc(filepath.Join(f.dir, fmt.Sprintf("worker-%d.log", f.started)), f.env, f.binary, "run")
 		if err != nil {
 			return err
 		}
@@ -75,47 +62,44 @@ func (f *fleet) start(n int) error {
 func (f *fleet) kill(n int) {
 	n = min(n, len(f.workers))
 	for _, p := range f.workers[:n] {
-		_ = p.Signal(syscall.SIGKILL) // it fails only when there is nothing left to kill
+		_ = p.Signal(syscall.SIGKILL) // all of them before one is waited for; it fails when the worker has ended
 	}
 	for _, p := range f.workers[:n] {
-		<-p.Done()
-		_ = p.log.Close()
+		p.kill()
 	}
 	f.workers = f.workers[n:]
 }
 
-// stop ends all workers in order, as SIGTERM does, and says which ended badly.
-func (f *fleet) stop(within time.Duration) error {
+// stop ends all workers with SIGTERM and returns the errors of those that did
+// not end cleanly. It kills what still runs after a minute.
+func (f *fleet) stop() error {
 	for _, p := range f.workers {
-		_ = p.Signal(syscall.SIGTERM) // it has ended by itself: seen below
+		_ = p.Signal(syscall.SIGTERM) // it fails when the worker has ended, which is reported below
 	}
-	timer := time.NewTimer(within)
+	timer := time.NewTimer(processStop)
 	defer timer.Stop()
 	var errs []error
 	for _, p := range f.workers {
 		select {
 		case <-p.Done():
 			if err := p.Wait(); err != nil {
-				errs = append(errs, fmt.Errorf("a worker ended with %w; its log ends: %s", err, p.tail()))
+				errs = append(errs, fmt.Errorf("%s ended with %w; its log ends: %s", p.name(), err, p.tail()))
 			}
 			_ = p.log.Close()
 		case <-timer.C:
 			f.kill(len(f.workers))
-			return errors.Join(append(errs, fmt.Errorf("the workers did not stop within %s and were killed", within))...)
+			return errors.Join(append(errs, fmt.Errorf("the workers did not stop within %s and were killed", processStop))...)
 		}
 	}
 	f.workers = nil
 	return errors.Join(errs...)
 }
 
-// died tells of a worker that ended without being asked to.
+// died is an error once a worker has ended without a signal from this process.
 func (f *fleet) died() error {
+	var errs []error
 	for _, p := range f.workers {
-		select {
-		case <-p.Done():
-			return fmt.Errorf("a worker ended by itself: %w; its log ends: %s", p.Cause(), p.tail())
-		default:
-		}
+		errs = append(errs, p.died())
 	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -21,7 +21,7 @@ func workersWith(more []string) contestant {
 			f.kill(len(f.workers))
 			return nil, err
 		}
-		return func() error { return errors.Join(f.died(), f.stop(time.Minute)) }, nil
+		return func() error { return errors.Join(f.died(), f.stop()) }, nil
 	}
 }
 

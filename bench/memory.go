@@ -10,8 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"reprise/internal/auddsim"
@@ -90,9 +88,9 @@ func memoryOf(ctx context.Context, folder string, size int64) (m memory, err err
 	if err := f.start(1); err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, f.stop(workerStop)) }()
+	defer func() { err = errors.Join(err, f.stop()) }()
 	w := f.workers[0]
-	if err := w.ready(ctx, workerStart); err != nil {
+	if err := w.logs(ctx, `"msg":"ready"`); err != nil {
 		return m, err
 	}
 	if m.before, err = w.memory("VmRSS"); err != nil {
@@ -107,11 +105,6 @@ func memoryOf(ctx context.Context, folder string, size int64) (m memory, err err
 	m.most, err = w.memory("VmHWM")
 	return m, err
 }
-
-const (
-	workerStart = 30 * time.Second
-	workerStop  = 30 * time.Second
-)
 
 // largeFile writes pseudo-random bytes and describes them as a task.
 func largeFile(file string, size int64) (p tasks.Payload, err error) {
@@ -162,22 +155,4 @@ func matched(ctx context.Context, f *fleet, p tasks.Payload) (err error) {
 		case <-tick.C:
 		}
 	}
-}
-
-// memory reads a size in KiB from the kernel's account of the process.
-func (p *proc) memory(name string) (int64, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
-	if err != nil {
-		return 0, fmt.Errorf("read the worker's memory: %w", err)
-	}
-	for line := range strings.Lines(string(raw)) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("read the worker's memory: %w", err)
-			}
-			return n, nil
-		}
-	}
-	return 0, fmt.Errorf("the kernel does not tell %s (Linux only)", name)
 }

@@ -37,11 +37,12 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// until looks every 20 ms whether something holds, at most so long.
+// until checks every 5 ms whether something holds, until ctx ends or the time
+// limit is over.
 func until(ctx context.Context, within time.Duration, holds func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {
