@@ -28,6 +28,8 @@ type benchmark struct {
 // cases are all benchmarks by name; each lives in a file of its own.
 var cases = map[string]benchmark{
 	"chaos-admission": {"workers killed again and again: what is overspent, which permits are not given back", benchChaosAdmission},
+	"e2e":             {"tasks a second of whole processes, HTTP and SQL included, and their share of what bare asynq does", benchE2E},
+	"e2e-bare":        {"the bare side of e2e, which e2e starts as a process of its own", benchBareProcess},
 	"goodput":         {"how much of a quota is used, and how many 429s it takes", benchGoodput},
 	"memory":          {"what one large enterprise file adds to a worker's memory", benchMemory},
 	"overhead":        {"tasks a second through every gate, and their share of what bare asynq does", benchOverhead},
