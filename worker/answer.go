@@ -54,9 +54,6 @@ func (w *Worker) without(d *delivery, outcome tasks.Outcome, wait time.Duration,
 func (w *Worker) reply(ctx context.Context, d *delivery, a *answer) error {
 	w.metrics.verdict(d.payload.Path, a.verdict)
 	w.logVerdict(d, a)
-	if d.frail {
-		w.rescues.note(ctx, d, a)
-	}
 	if a.verdict == tasks.Done {
 		return nil
 	}

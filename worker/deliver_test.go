@@ -105,28 +105,32 @@ func TestThrottledAfterFourCountedAttemptsIsNotArchived(t *testing.T) {
 	require.Equal(t, tasks.Match, s.Outcome, s.Reason)
 }
 
-func TestRawTaskWithoutRetriesIsNotArchivedByAThrottle(t *testing.T) {
+func TestTaskWithLowAsynqLimitsIsArchivedWithoutACall(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{Path: "recognize", Status: 429, Times: 1}}}, nil)
-	p := r.clip("raw.wav")
-	r.enqueue(p, asynq.MaxRetry(0))
-	r.run()
-	s := r.standing(p, 30*time.Second)
-	require.Equal(t, tasks.Match, s.Outcome)
-	info := r.state(p, asynq.TaskStateCompleted, 10*time.Second)
-	require.Equal(t, tasks.MaxRetry, info.MaxRetry, "mended limits")
-}
-
-func TestRawTaskWithAShortTimeoutGetsARealOne(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, auddsim.Config{MatchShare: 1}, nil)
-	p := r.clip("short.wav")
-	r.enqueue(p, asynq.Timeout(30*time.Second))
-	r.run()
-	r.standing(p, 30*time.Second)
-	info := r.state(p, asynq.TaskStateCompleted, 10*time.Second)
-	require.Equal(t, p.Path.Timeout(), info.Timeout)
-	require.EqualValues(t, 1, r.requests(p))
+	for name, c := range map[string]struct {
+		limit  asynq.Option
+		reason string
+	}{
+		"MaxRetry": {asynq.MaxRetry(0), "MaxRetry of 0"},
+		"Timeout":  {asynq.Timeout(30 * time.Second), "Timeout or Deadline"},
+		"Deadline": {asynq.Deadline(time.Now().Add(time.Minute)), "Timeout or Deadline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, auddsim.Config{MatchShare: 1}, nil)
+			p := r.clip("raw.wav")
+			r.enqueue(p, c.limit)
+			r.run()
+			s := r.standing(p, 30*time.Second)
+			require.Equal(t, tasks.Archive, s.Verdict)
+			require.Equal(t, tasks.InvalidRequest, s.Outcome)
+			require.False(t, s.Final, "it may be enqueued again")
+			require.Contains(t, s.Reason, c.reason)
+			info := r.state(p, asynq.TaskStateArchived, 10*time.Second)
+			require.Equal(t, s.Reason, info.LastErr)
+			require.Zero(t, r.requests(p))
+		})
+	}
 }
 
 func TestSettledTaskRunAgainRepeatsItsVerdictWithoutACall(t *testing.T) {

@@ -23,7 +23,7 @@ type delivery struct {
 
 	retried  int       // asynq's counter, shown in logs only
 	deadline time.Time // asynq's; the handler always returns before it
-	frail    bool      // enqueued with limits under which asynq would decide: see rescue.go
+	maxRetry int       // asynq's limit
 
 	standing store.TaskStatus
 	permit   *admission.Permit
@@ -43,8 +43,7 @@ func (w *Worker) newDelivery(ctx context.Context, t *asynq.Task) *delivery {
 	d.queue, _ = asynq.GetQueueName(ctx)
 	d.retried, _ = asynq.GetRetryCount(ctx)
 	d.deadline, _ = ctx.Deadline()
-	maxRetry, ok := asynq.GetMaxRetry(ctx)
-	d.frail = ok && maxRetry < minMaxRetry
+	d.maxRetry, _ = asynq.GetMaxRetry(ctx)
 	if path, group, err := tasks.SplitQueue(d.queue); err == nil {
 		d.group, d.payload.Path = group, path
 	}

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"reprise/retrypolicy"
@@ -25,20 +26,31 @@ func (w *Worker) receive(ctx context.Context, d *delivery) *answer {
 		})
 	}
 	d.payload = payload
-	if d.tooShort(w.now(), w.opts.timeoutOf(payload.Path)+w.opts.SlotWait) {
-		d.frail = true
-		return w.without(d, tasks.Interrupted, 0, "its asynq timeout leaves no room for a call; it is queued again with a longer one")
-	}
-	if d.frail {
-		w.rescues.begin(ctx, d)
+	if low := d.lowLimit(w.now(), w.opts.timeoutOf(payload.Path)+w.opts.SlotWait+settleMargin); low != "" {
+		return w.endOf(ctx, d, nil, retrypolicy.Decision{
+			Verdict: tasks.Archive, Outcome: tasks.InvalidRequest,
+			Reason: string(tasks.InvalidRequest) + ": " + low + ", so asynq could end the task against its verdict; enqueue it with this module's producers",
+		})
 	}
 	return nil
 }
 
-// tooShort reports whether asynq would give up on the task before a full wait
-// and call are over.
-func (d *delivery) tooShort(now time.Time, need time.Duration) bool {
-	return !d.deadline.IsZero() && d.deadline.Sub(now) < need+settleMargin
+// minMaxRetry is the lowest asynq MaxRetry that a delivery accepts. asynq
+// archives even a snoozed task once Retried ≥ MaxRetry, before it asks
+// IsFailure (asynq v0.26.0 processor.go:340), so MaxRetry must be above every
+// budget. This module's own producers set tasks.MaxRetry.
+const minMaxRetry = 1000
+
+// lowLimit names the asynq limit that is too low for a delivery that needs so
+// much time: asynq would end the task, not the policy. "" if none is.
+func (d *delivery) lowLimit(now time.Time, need time.Duration) string {
+	switch {
+	case d.maxRetry < minMaxRetry:
+		return fmt.Sprintf("its asynq MaxRetry of %d is below %d", d.maxRetry, minMaxRetry)
+	case !d.deadline.IsZero() && d.deadline.Sub(now) < need:
+		return fmt.Sprintf("its asynq Timeout or Deadline leaves %s, and a delivery needs %s", d.deadline.Sub(now).Round(time.Second), need)
+	}
+	return ""
 }
 
 // settled answers a task that has its verdict already, without a call: the

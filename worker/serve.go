@@ -31,7 +31,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer admin()
 	servers := w.servers
 	for _, run := range []func(context.Context){
-		w.gates.run, w.outbox.run, w.rescues.run, w.waits.run, w.metrics.run(w), w.paths.run, w.verifyUploads, servers.watch,
+		w.gates.run, w.outbox.run, w.waits.run, w.metrics.run(w), w.paths.run, w.verifyUploads, servers.watch,
 	} {
 		group.Go(func() { run(background) })
 	}

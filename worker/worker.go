@@ -51,7 +51,6 @@ type Worker struct {
 	gates   *gates
 	uploads *uploads
 	outbox  *outbox
-	rescues *rescues
 	paths   *paths
 	servers *fleet
 	sitout  *sitout
@@ -119,7 +118,6 @@ func (w *Worker) connect() error {
 	w.gates = &gates{Gates: inner, warn: w.warn}
 	w.uploads = &uploads{ledger: w.opts.Ledger, rdb: queue, verify: w.opts.Verify}
 	w.outbox = &outbox{rdb: queue, keys: outboxUnder(w.opts.Admission.Prefix), records: w.records, uploads: w.uploads, warn: w.warn}
-	w.rescues = &rescues{rdb: queue, warn: w.warn, kick: make(chan struct{}, 1), now: w.now}
 	w.paths = newPaths(w)
 	w.servers = &fleet{w: w}
 	w.sitout = &sitout{w: w, out: map[string]bool{}}
