@@ -173,7 +173,7 @@ func (r *rig) requests(p tasks.Payload) int64 {
 
 // eventually bounds a stuck test on a shared machine, and measures nothing.
 func eventually(within time.Duration, ok func() bool) bool {
-	return proctest.Poll(20*time.Millisecond, 4*within, ok)
+	return proctest.Poll(4*within, ok)
 }
 
 // unlimitedBilling lets possibly billed calls be as many as counted attempts.

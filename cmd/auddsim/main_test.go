@@ -35,7 +35,7 @@ func start(t *testing.T, args ...string) (p *proctest.Process, url string) {
 	cmd.Env = append(os.Environ(), asProcess+"=1")
 	p = proctest.Launch(t, "auddsim", cmd)
 	said := func() bool { return strings.HasSuffix(p.Out.String(), "\n") }
-	require.True(t, proctest.Poll(10*time.Millisecond, time.Minute, func() bool { return said() || !p.Running() }) && said(), p.Log.String())
+	require.True(t, proctest.Poll(time.Minute, func() bool { return said() || !p.Running() }) && said(), p.Log.String())
 	fields := strings.Fields(p.Out.String())
 	require.GreaterOrEqual(t, len(fields), 4, p.Out.String())
 	return p, fields[3]

@@ -56,7 +56,7 @@ func waitQueued(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	rdb := redis.NewClient(opt)
 	defer rdb.Close()
-	came := proctest.Poll(20*time.Millisecond, time.Minute, func() bool {
+	came := proctest.Poll(time.Minute, func() bool {
 		c, err := redistest.CountTasks(context.Background(), rdb, args[0])
 		return err == nil && strconv.Itoa(c.Pending) == args[1]
 	})

@@ -263,7 +263,7 @@ func (w world) settle(ctx context.Context, s settled) {
 
 // active waits until a worker holds a task of the recognize queue.
 func (w world) active(ctx context.Context, _ []string) {
-	taken := proctest.Poll(20*time.Millisecond, time.Minute, func() bool {
+	taken := proctest.Poll(time.Minute, func() bool {
 		c, err := redistest.CountTasks(ctx, w.rdb, "recognize")
 		return err == nil && c.Active == 1 && w.rdb.ZCard(ctx, "asynq:servers").Val() == 1 // it may take a task before it has told that it is there
 	})

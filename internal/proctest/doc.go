@@ -1,11 +1,12 @@
-// Package proctest gives tests real processes.
+// Package proctest runs real processes in tests and waits for states.
 //
-// Build builds commands of ours once per test binary, with the race detector
-// when the tests have it. Start runs one of them, Launch any other command; it
-// ends with its test or, if the test binary is killed, by the kernel's death
-// signal (Linux). When a test fails it shows what its processes printed, and a
-// data race that one of them reported fails it. Nothing is left for goleak to
-// find once a process has ended.
+// Build builds commands of this module once per test binary, with the race
+// detector when the tests have it. Start runs one of them, Launch any other
+// command. A process is killed when its test ends or, on Linux, when the test
+// binary dies. When a test fails, the output of its processes is shown; a data
+// race that a process reports fails the test.
+//
+// Eventually and Never wait for states; no test sleeps.
 //
 //	func TestMain(m *testing.M) {
 //		proctest.AtOnce(12)

@@ -10,32 +10,32 @@ import (
 	"strconv"
 )
 
-// bin is the folder of the built commands, set before the first test runs.
+// bin is the folder of the built commands. Run sets it before the tests start.
 var bin string
 
-// M is a *testing.M, or a wrapper of one, whose Run also builds commands and
-// removes them afterwards, for goleak.VerifyTestMain and os.Exit.
+// M wraps a *testing.M, or another wrapper. Its Run also builds commands and
+// removes them afterwards. Pass it to goleak.VerifyTestMain or os.Exit.
 type M struct {
 	m        interface{ Run() int }
 	commands []string
 }
 
-// Build makes an M with these commands, folders of cmd/.
+// Build returns an M that builds these commands, folders of cmd/.
 func Build(m interface{ Run() int }, commands ...string) M { return M{m, commands} }
 
-// Run builds, tests and cleans up; it returns the exit code.
+// Run builds the commands, runs the tests and returns the exit code.
 func (b M) Run() int {
 	dir, err := os.MkdirTemp("", "reprise-bin-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "proctest: make a folder for the commands:", err)
 		return 1
 	}
-	defer os.RemoveAll(dir) // a temporary folder
+	defer os.RemoveAll(dir)
 	args := slices.Concat([]string{"build"}, raceFlags, []string{"-o", dir + string(filepath.Separator)})
 	for _, name := range b.commands {
 		args = append(args, "reprise/cmd/"+name)
 	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:gosec,noctx // commands of ours; go test ends it
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:gosec,noctx // commands of this module; go test ends it
 		fmt.Fprintf(os.Stderr, "proctest: build the commands: %s\n%s", err, out)
 		return 1
 	}
@@ -43,15 +43,14 @@ func (b M) Run() int {
 	return b.m.Run()
 }
 
-// AtOnce is how many tests of this binary run at the same time unless -parallel
-// says it. Tests that wait for leases, backoffs and outages most of the time
-// would take the sum of all waits if there were as many as CPUs. Call it in
-// TestMain.
+// AtOnce sets how many parallel tests of this binary run at the same time,
+// unless -parallel is given. Call it in TestMain. The default, the number of
+// CPUs, is too low for tests that mostly wait for leases, backoffs and outages.
 func AtOnce(n int) {
 	flag.Parse()
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	if !chosen {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
 		_ = flag.Set("test.parallel", strconv.Itoa(n)) // a number: it cannot fail
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Output collects what a process, or a logger, writes. Its zero value is empty
-// and ready. Safe for concurrent use.
+// Output collects the output of a process or a logger. The zero value is empty
+// and ready to use. Safe for concurrent use.
 type Output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -24,14 +24,14 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.b.Write(p)
 }
 
-// String is everything written so far.
+// String returns everything written so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.b.String()
 }
 
-// Tail is the end of it, for messages.
+// Tail returns the last 8,000 bytes, for messages.
 func (o *Output) Tail() string {
 	const most = 8000
 	s := o.String()
@@ -41,7 +41,7 @@ func (o *Output) Tail() string {
 	return s
 }
 
-// All are the lines that are JSON objects, as far as they are written.
+// All yields the lines written so far that are JSON objects.
 func (o *Output) All() iter.Seq[Line] {
 	return func(yield func(Line) bool) {
 		for text := range strings.Lines(o.String()) {
@@ -53,7 +53,8 @@ func (o *Output) All() iter.Seq[Line] {
 	}
 }
 
-// Lines are those with a message and with these fields: name, value, name, value …
+// Lines returns the log lines with this message and these fields, given as
+// name, value, name, value …
 func (o *Output) Lines(msg string, fields ...string) []Line {
 	var out []Line
 	for l := range o.All() {
@@ -64,11 +65,11 @@ func (o *Output) Lines(msg string, fields ...string) []Line {
 	return out
 }
 
-// Line is one line of a log, a JSON object.
+// Line is one log line, a JSON object.
 type Line map[string]any
 
-// Is reports whether a field is this text.
-func (l Line) Is(field, want string) bool { s, _ := l[field].(string); return s == want }
+// Is reports whether a field has this text.
+func (l Line) Is(field, text string) bool { s, _ := l[field].(string); return s == text }
 
 func (l Line) has(fields []string) bool {
 	for pair := range slices.Chunk(fields, 2) {
@@ -79,12 +80,12 @@ func (l Line) has(fields []string) bool {
 	return true
 }
 
-// At is when it was logged, zero if it does not say.
+// At returns the time of the line; zero if it has none.
 func (l Line) At() time.Time {
 	text, _ := l["time"].(string)
-	when, _ := time.Parse(time.RFC3339Nano, text) // zero if it is no time
+	when, _ := time.Parse(time.RFC3339Nano, text) // zero if it is not a time
 	return when
 }
 
-// Number is a field, 0 if it is no number.
+// Number returns the value of a field; 0 if it is not a number.
 func (l Line) Number(field string) float64 { n, _ := l[field].(float64); return n }

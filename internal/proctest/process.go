@@ -12,44 +12,45 @@ import (
 	"reprise/internal/child"
 )
 
-// Process is a command that runs. Methods that wait or send a signal fail the
-// test when they cannot, so call them from the test's goroutine.
+// Process is a started command. Methods that wait or send a signal fail the
+// test on an error, so call them from the test's goroutine.
 type Process struct {
-	// Name is what messages call it.
+	// Name is the name in messages.
 	Name string
-	// Out is what it wrote to stdout, Log to stderr.
+	// Out collects stdout, Log stderr.
 	Out, Log Output
 
 	tb    testing.TB
 	child *child.Process
 }
 
-// Start runs a command that Build built, with only these environment variables
-// beside PATH and a HOME of its own, in a folder of its own.
+// Start starts a command that Build built, in an empty folder, with these
+// environment variables, PATH and an empty HOME.
 func Start(tb testing.TB, env []string, name string, args ...string) *Process {
 	tb.Helper()
 	return Launch(tb, name, Command(tb, env, name, args...))
 }
 
-// Run is Start that waits, at most two minutes, until the command has ended.
+// Run starts a command and waits until it has ended, for Patience at most.
 func Run(tb testing.TB, env []string, name string, args ...string) *Process {
 	tb.Helper()
 	p := Start(tb, env, name, args...)
-	p.Wait(2 * time.Minute)
+	p.Wait(Patience)
 	return p
 }
 
-// Command is what Start starts.
+// Command returns the command that Start would start.
 func Command(tb testing.TB, env []string, name string, args ...string) *exec.Cmd {
 	tb.Helper()
-	cmd := exec.Command(filepath.Join(bin, name), args...) //nolint:gosec,noctx // our own build; it ends with the test
+	cmd := exec.Command(filepath.Join(bin, name), args...) //nolint:gosec,noctx // built by Build; it ends with the test
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + tb.TempDir()}, env...)
 	cmd.Dir = tb.TempDir()
 	return cmd
 }
 
-// Launch runs cmd, which messages call name, and collects its output. It is
-// killed at the end of the test; its output is shown when the test fails.
+// Launch starts cmd and collects its output; name is its name in messages. The
+// process is killed at the end of the test, and its output is shown when the
+// test fails.
 func Launch(tb testing.TB, name string, cmd *exec.Cmd) *Process {
 	tb.Helper()
 	p := &Process{Name: name, tb: tb}
@@ -71,7 +72,7 @@ func Launch(tb testing.TB, name string, cmd *exec.Cmd) *Process {
 	return p
 }
 
-// Signal sends sig.
+// Signal sends sig to the process.
 func (p *Process) Signal(sig os.Signal) {
 	p.tb.Helper()
 	if err := p.child.Signal(sig); err != nil {
@@ -94,10 +95,10 @@ func (p *Process) Stop(within time.Duration) {
 	}
 }
 
-// Kill ends the process with SIGKILL, if it has not ended, and waits.
+// Kill ends a running process with SIGKILL and waits for its end.
 func (p *Process) Kill() { p.child.Kill() }
 
-// Wait waits for the end and is the exit code: -1 for an end by a signal.
+// Wait waits for the end and returns the exit code, -1 for an end by a signal.
 func (p *Process) Wait(within time.Duration) int {
 	p.tb.Helper()
 	timer := time.NewTimer(within)
@@ -110,7 +111,8 @@ func (p *Process) Wait(within time.Duration) int {
 	return p.ExitCode()
 }
 
-// ExitCode is -1 while the process runs and when a signal ended it.
+// ExitCode returns the exit code; -1 while the process runs and after an end by
+// a signal.
 func (p *Process) ExitCode() int { return p.child.ExitCode() }
 
 // Running reports whether the process has not ended.
@@ -123,13 +125,13 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Line waits for a log line with this message and returns it. It does not wait
-// for a process that has ended.
+// Line waits for a log line with this message and returns it. It fails at once
+// if the process has ended without one.
 func (p *Process) Line(msg string, within time.Duration) Line {
 	p.tb.Helper()
 	var found []Line
-	Poll(25*time.Millisecond, within, func() bool {
-		ended := !p.Running() // before the look: what it last said is in the log by then
+	Poll(within, func() bool {
+		ended := !p.Running() // read first: after the end the log is complete
 		found = p.Log.Lines(msg)
 		return len(found) > 0 || ended
 	})

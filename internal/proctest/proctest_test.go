@@ -2,6 +2,7 @@ package proctest_test
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -22,21 +23,21 @@ func shell(t *testing.T, script string) *proctest.Process {
 	return proctest.Launch(t, "shell", exec.Command("sh", "-c", script))
 }
 
-func TestOutputIsReadWhileTheProcessRuns(t *testing.T) {
+func TestOutputIsVisibleWhileTheProcessRuns(t *testing.T) {
 	t.Parallel()
 	p := shell(t, `echo out; echo '{"msg":"up","n":7,"time":"2026-01-02T03:04:05Z"}' >&2; exec sleep 600`)
 	up := p.Line("up", time.Minute)
 	require.InDelta(t, 7, up.Number("n"), 0)
 	require.Equal(t, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), up.At().UTC())
-	// Two pipes: what was written first need not be read first.
-	require.True(t, proctest.Poll(time.Millisecond, time.Minute, func() bool { return p.Out.String() == "out\n" }))
+	// stdout and stderr are two pipes: their order is not defined.
+	proctest.Eventually(t, func() bool { return p.Out.String() == "out\n" })
 	require.True(t, p.Running())
 	p.Kill()
 	require.False(t, p.Running())
 	require.Equal(t, -1, p.Wait(time.Minute))
 }
 
-func TestStopWaitsForAnEndInOrder(t *testing.T) {
+func TestStopWaitsForAGracefulExit(t *testing.T) {
 	t.Parallel()
 	p := shell(t, `trap 'echo bye; exit 0' TERM; echo '{"msg":"up"}' >&2; while :; do sleep 0.01; done`)
 	p.Line("up", time.Minute)
@@ -44,7 +45,7 @@ func TestStopWaitsForAnEndInOrder(t *testing.T) {
 	require.Equal(t, "bye\n", p.Out.String())
 }
 
-func TestLinesAreThoseWithTheMessageAndTheFields(t *testing.T) {
+func TestLinesFiltersByMessageAndFields(t *testing.T) {
 	t.Parallel()
 	var o proctest.Output
 	for _, text := range []string{
@@ -59,22 +60,21 @@ func TestLinesAreThoseWithTheMessageAndTheFields(t *testing.T) {
 	require.Empty(t, o.Lines("call", "source", "b", "path", "x"))
 }
 
-// A harness that lets a test pass is worse than none.
-func TestWhatGoesWrongFailsTheTest(t *testing.T) {
+func TestFailuresOfAProcessFailTheTest(t *testing.T) {
 	t.Parallel()
 	launch := func(tb testing.TB, script string) *proctest.Process {
 		return proctest.Launch(tb, "shell", exec.Command("sh", "-c", script))
 	}
 	for name, body := range map[string]func(tb testing.TB){
-		"a data race in the log": func(tb testing.TB) {
+		"data race in the log": func(tb testing.TB) {
 			require.Zero(t, launch(tb, "echo 'WARNING: DATA RACE' >&2").Wait(time.Minute))
 		},
-		"a command that does not start": func(tb testing.TB) { proctest.Launch(tb, "no", exec.Command("/nonexistent/command")) },
-		"an end that does not come":     func(tb testing.TB) { launch(tb, "exec sleep 600").Wait(10 * time.Millisecond) },
-		"a line that does not come":     func(tb testing.TB) { launch(tb, "exec sleep 600").Line("ready", 10*time.Millisecond) },
-		"an end before the line":        func(tb testing.TB) { launch(tb, "exit 1").Line("ready", time.Hour) },
-		"a stop with an exit code":      func(tb testing.TB) { launch(tb, "exec sleep 600").Stop(time.Minute) },
-		"a signal to what has ended": func(tb testing.TB) {
+		"command that does not start":    func(tb testing.TB) { proctest.Launch(tb, "no", exec.Command("/nonexistent/command")) },
+		"process that does not end":      func(tb testing.TB) { launch(tb, "exec sleep 600").Wait(10 * time.Millisecond) },
+		"line that is not logged":        func(tb testing.TB) { launch(tb, "exec sleep 600").Line("ready", 10*time.Millisecond) },
+		"exit before the line":           func(tb testing.TB) { launch(tb, "exit 1").Line("ready", time.Hour) },
+		"stop with a non-zero exit code": func(tb testing.TB) { launch(tb, "exec sleep 600").Stop(time.Minute) },
+		"signal to a process that has ended": func(tb testing.TB) {
 			p := launch(tb, "exit 0")
 			p.Wait(time.Minute)
 			p.Signal(syscall.SIGTERM)
@@ -89,20 +89,22 @@ func TestWhatGoesWrongFailsTheTest(t *testing.T) {
 	require.NoError(t, r.failure)
 }
 
-// recorder is a test of a test: it keeps failures and cleanups to itself.
+// recorder is a testing.TB that records a failure instead of failing the test.
 type recorder struct {
 	testing.TB
 	failure  error
 	cleanups []func()
 }
 
-func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
-func (r *recorder) Failed() bool     { return r.failure != nil }
-func (r *recorder) Logf(string, ...any) {
-}
+func (r *recorder) Cleanup(f func())               { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Failed() bool                   { return r.failure != nil }
+func (r *recorder) Logf(string, ...any)            {}
 func (r *recorder) Errorf(format string, _ ...any) { r.failure = errors.New(format) }
-func (r *recorder) Fatalf(format string, _ ...any) { r.failure = errors.New(format); runtime.Goexit() }
-func (r *recorder) Fatal(...any)                   { r.failure = errors.New("fatal"); runtime.Goexit() }
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.failure = fmt.Errorf(format, args...)
+	runtime.Goexit()
+}
+func (r *recorder) Fatal(...any) { r.failure = errors.New("fatal"); runtime.Goexit() }
 
 func (r *recorder) run(body func(testing.TB)) {
 	var over sync.WaitGroup
@@ -111,4 +113,21 @@ func (r *recorder) run(body func(testing.TB)) {
 	for _, f := range r.cleanups {
 		f()
 	}
+}
+
+func TestEventuallyReturnsOnceTheStateHolds(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	proctest.Eventually(t, func() bool { calls++; return calls == 3 })
+	require.Equal(t, 3, calls)
+}
+
+func TestNeverFailsWithTheLastState(t *testing.T) {
+	t.Parallel()
+	r := &recorder{TB: t}
+	state := "first"
+	r.run(func(tb testing.TB) {
+		proctest.Never(tb, time.Minute, func() bool { state = "last"; return true }, "state %s", func() any { return state })
+	})
+	require.ErrorContains(t, r.failure, "state last")
 }

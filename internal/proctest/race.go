@@ -2,5 +2,5 @@
 
 package proctest
 
-// raceFlags build the commands as the tests are built.
+// raceFlags makes the commands be built like the tests.
 var raceFlags = []string{"-race"}

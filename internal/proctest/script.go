@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Status is testscript's `status CODE COMMAND…`: it runs a command and requires
-// its exit code.
+// Status implements `status CODE COMMAND…` for testscript: it runs a command and
+// requires its exit code.
 func Status(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -22,6 +22,6 @@ func Status(ts *testscript.TestScript, _ bool, args []string) {
 		got = exit.ExitCode()
 	}
 	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
+		ts.Fatalf("exit code %d, expected %d", got, want)
 	}
 }

@@ -1,29 +1,82 @@
 package proctest
 
-import "time"
+import (
+	"fmt"
+	"testing"
+	"time"
+)
 
-// Poll asks every so often until ok, or not within the time; then it asks once
-// more.
-func Poll(every, within time.Duration, ok func() bool) bool {
-	deadline := time.NewTimer(within)
-	defer deadline.Stop()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		if ok() {
-			return true
-		}
-		select {
-		case <-deadline.C:
-			return ok()
-		case <-tick.C:
-		}
+// Patience bounds the waits for a state. It only ends a test that hangs: on a
+// machine that is busy with other work every step is slow.
+const Patience = 2 * time.Minute
+
+// Eventually waits until ok is true and fails the test if it is not within
+// Patience. The message is optional: a format and its arguments. An argument of
+// type func() any is called after the wait, to show the last state.
+func Eventually(tb testing.TB, ok func() bool, msgAndArgs ...any) {
+	tb.Helper()
+	if !Poll(Patience, ok) {
+		tb.Fatalf("still not true after %s: %s", Patience, message(msgAndArgs))
 	}
 }
 
-// Pass lets time go by, where the time itself is what a test is about.
+// Never fails the test if ok becomes true within d.
+func Never(tb testing.TB, d time.Duration, ok func() bool, msgAndArgs ...any) {
+	tb.Helper()
+	if Poll(d, ok) {
+		tb.Fatalf("became true within %s: %s", d, message(msgAndArgs))
+	}
+}
+
+// Receive waits for a value on c, or its end, and fails the test if neither
+// comes within Patience.
+func Receive[T any](tb testing.TB, c <-chan T, msgAndArgs ...any) (v T) {
+	tb.Helper()
+	timer := time.NewTimer(Patience)
+	defer timer.Stop()
+	select {
+	case v = <-c:
+	case <-timer.C:
+		tb.Fatalf("nothing received within %s: %s", Patience, message(msgAndArgs))
+	}
+	return v
+}
+
+// Poll reports whether ok becomes true within d. It calls ok at once, then
+// after pauses that grow from 1 ms to 25 ms, and once more at the end.
+func Poll(d time.Duration, ok func() bool) bool {
+	deadline := time.NewTimer(d)
+	defer deadline.Stop()
+	for pause := time.Millisecond; !ok(); pause = min(2*pause, 25*time.Millisecond) {
+		next := time.NewTimer(pause)
+		select {
+		case <-deadline.C:
+			next.Stop()
+			return ok()
+		case <-next.C:
+		}
+	}
+	return true
+}
+
+// Pass lets time pass, for tests whose subject is a duration.
 func Pass(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	<-timer.C
+}
+
+func message(msgAndArgs []any) string {
+	for i, a := range msgAndArgs {
+		if f, ok := a.(func() any); ok {
+			msgAndArgs[i] = f()
+		}
+	}
+	switch len(msgAndArgs) {
+	case 0:
+		return "(no message)"
+	case 1:
+		return fmt.Sprint(msgAndArgs[0])
+	}
+	return fmt.Sprintf(fmt.Sprint(msgAndArgs[0]), msgAndArgs[1:]...)
 }

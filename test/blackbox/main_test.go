@@ -20,5 +20,5 @@ func TestMain(m *testing.M) {
 const patience = 2 * time.Minute
 
 func eventually(within time.Duration, ok func() bool) bool {
-	return proctest.Poll(25*time.Millisecond, within, ok)
+	return proctest.Poll(within, ok)
 }

@@ -28,7 +28,7 @@ const busy = 4
 
 // eventually polls until ok, or not within (stretched) time.
 func eventually(within time.Duration, ok func() bool) bool {
-	return proctest.Poll(25*time.Millisecond, busy*within, ok)
+	return proctest.Poll(busy*within, ok)
 }
 
 // turn is what turns asks to sleep between two looks.

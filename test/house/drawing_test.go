@@ -66,6 +66,7 @@ var drawing = map[string]room{
 	"internal/redisconn": {nil, "the connection knows nothing of jobs"},
 	"internal/redistest": {[]string{"internal/devredis", "internal/redisconn"}, "a redis-server for tests knows nothing of jobs"},
 	"internal/settings":  {nil, "reading settings knows nothing of who has them"},
+	"internal/testaudio": {nil, "test audio is bytes"},
 }
 
 // library is a module or package of others that only some rooms may import.

@@ -22,5 +22,5 @@ func said(p *proctest.Process, task string, messages ...string) bool {
 }
 
 func eventually(within time.Duration, ok func() bool) bool {
-	return proctest.Poll(50*time.Millisecond, within, ok)
+	return proctest.Poll(within, ok)
 }

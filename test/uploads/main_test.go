@@ -19,5 +19,5 @@ func TestMain(m *testing.M) {
 const patience = 2 * time.Minute
 
 func eventually(within time.Duration, ok func() bool) bool {
-	return proctest.Poll(10*time.Millisecond, within, ok)
+	return proctest.Poll(within, ok)
 }
