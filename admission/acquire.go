@@ -11,13 +11,13 @@ import (
 	"reprise/tasks"
 )
 
-// ErrSettled says that the attempt id was used and settled before: the caller
+// ErrAttemptSettled says that the attempt id was used and settled before: the caller
 // must make a new one.
-var ErrSettled = errors.New("attempt was settled already")
+var ErrAttemptSettled = errors.New("attempt was settled already")
 
-// ErrEnded says that the task has its verdict already, in a settlement that SQL
+// ErrTaskEnded says that the task has its verdict already, in a settlement that SQL
 // has not got yet (EndedKey).
-var ErrEnded = errors.New("task has its verdict already")
+var ErrTaskEnded = errors.New("task has its verdict already")
 
 // Acquire asks for one call, in about one round trip; it never waits for a
 // gate to open, at most Config.Lookahead for the start it was promised. After
@@ -110,7 +110,7 @@ func (g *Gates) read1(r Request, a answer) (*Permit, time.Duration, error) {
 	}
 	switch code {
 	case 0:
-		ref := &Refusal{Gate: Gate(f.text()), Source: f.text(), RetryAfter: f.millis(), NoSource: f.bool(), Never: f.bool(), Reason: f.text()}
+		ref := &Refusal{Gate: Gate(f.text()), Source: f.text(), RetryAfter: f.millis(), AllBlocked: f.bool(), Permanent: f.bool(), Reason: f.text()}
 		full := ref.Gate.isBudget() || ref.Gate == GateHalt && ref.Reason == string(tasks.Quota)
 		ref.FailFast = full && g.cfg.QuotaFull == tasks.QuotaFailFast
 		if !f.bad {
@@ -137,9 +137,9 @@ func (g *Gates) read1(r Request, a answer) (*Permit, time.Duration, error) {
 	case 4:
 		return nil, 0, errUnseeded
 	case 5:
-		return nil, 0, ErrSettled
+		return nil, 0, ErrAttemptSettled
 	case 6:
-		return nil, 0, ErrEnded
+		return nil, 0, ErrTaskEnded
 	}
 	return nil, 0, unreadable()
 }

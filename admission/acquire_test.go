@@ -81,7 +81,7 @@ func TestARepeatedSettleChangesNothingAfterLaterAttempts(t *testing.T) {
 	p := b.acquire(last)
 	repeat("the next is under way", 4)
 	_, err = b.Acquire(t.Context(), Request{Key: last.Key, AttemptID: past[1].AttemptID, Path: last.Path, Units: 1, UnitsBounded: true})
-	require.ErrorIs(t, err, ErrSettled)
+	require.ErrorIs(t, err, ErrAttemptSettled)
 	s := done
 	s.Channel = tasks.ChannelExcluded
 	b.settle(p, s) // the record is cleared
@@ -112,7 +112,7 @@ func TestAnAttemptThatWasSettledGetsNoSecondPermit(t *testing.T) {
 	r := request("recognize_x")
 	b.settle(b.acquire(r), done)
 	_, err := b.Acquire(t.Context(), r)
-	require.ErrorIs(t, err, ErrSettled)
+	require.ErrorIs(t, err, ErrAttemptSettled)
 }
 
 func TestUnsentCallIsNotPossiblyBilled(t *testing.T) {
@@ -258,7 +258,7 @@ func TestConcurrencyHoldsForAllWorkers(t *testing.T) {
 	ref := b.refused(request(keyOf(3)))
 	require.Equal(t, GateConcurrency, ref.Gate)
 	require.Equal(t, "main", ref.Source)
-	require.False(t, ref.NoSource)
+	require.False(t, ref.AllBlocked)
 	require.Positive(t, ref.RetryAfter)
 	b.settle(first, done)
 	b.acquire(request(keyOf(3)))
@@ -315,7 +315,7 @@ func TestATaskThatEndedIsNotAdmitted(t *testing.T) {
 	r.Generation = 2
 	require.NoError(t, b.rdb.HSet(t.Context(), EndedKey(b.cfg.Prefix), EndedField(r.Key, 2), "attempt-of-another-worker").Err())
 	_, err := b.Acquire(t.Context(), r)
-	require.ErrorIs(t, err, ErrEnded)
+	require.ErrorIs(t, err, ErrTaskEnded)
 	require.Zero(t, b.num(mainRecognize, "inflight"))
 	r.Generation = 3 // opened again since
 	b.acquire(r)

@@ -12,17 +12,17 @@ import (
 func TestAskTellsWhatAcquireWouldAndTakesNothing(t *testing.T) {
 	t.Parallel()
 	g := newBench(t, nil)
-	open, err := g.Ask(t.Context(), tasks.Recognize, "", 1)
+	open, err := g.Check(t.Context(), tasks.Recognize, "", 1)
 	require.NoError(t, err)
-	require.Equal(t, []Opening{{Source: "main"}}, open)
-	_, _, shut := ShutUntil(open)
+	require.Equal(t, []SourceCheck{{Source: "main"}}, open)
+	_, _, shut := AllBlocked(open)
 	require.False(t, shut)
 
 	_, err = g.Halt(t.Context(), Halt{Source: "main", Path: tasks.Recognize, Reason: "quota", By: "test", ProbeAfter: time.Hour})
 	require.NoError(t, err)
-	open, err = g.Ask(t.Context(), tasks.Recognize, "", 1)
+	open, err = g.Check(t.Context(), tasks.Recognize, "", 1)
 	require.NoError(t, err)
-	gate, wait, shut := ShutUntil(open)
+	gate, wait, shut := AllBlocked(open)
 	require.True(t, shut)
 	require.Equal(t, GateHalt, gate)
 	require.InDelta(t, time.Hour, wait, float64(about))
@@ -30,9 +30,9 @@ func TestAskTellsWhatAcquireWouldAndTakesNothing(t *testing.T) {
 	_, err = g.Resume(t.Context(), "main", tasks.Recognize, "test")
 	require.NoError(t, err)
 	for range 2 { // asking does not use the probe up
-		open, err = g.Ask(t.Context(), tasks.Recognize, "", 1)
+		open, err = g.Check(t.Context(), tasks.Recognize, "", 1)
 		require.NoError(t, err)
-		require.Equal(t, []Opening{{Source: "main", Probe: true}}, open)
+		require.Equal(t, []SourceCheck{{Source: "main", Probe: true}}, open)
 	}
 }
 
@@ -43,9 +43,9 @@ func TestAskKnowsWhetherTheUnitsStillFitTheBudget(t *testing.T) {
 	_, err := g.Acquire(t.Context(), request(keyOf(0)))
 	g.seedAll(err, 8)
 	shut := func(units int64) (Gate, bool) {
-		open, err := g.Ask(t.Context(), tasks.Recognize, "", units)
+		open, err := g.Check(t.Context(), tasks.Recognize, "", units)
 		require.NoError(t, err)
-		gate, _, shut := ShutUntil(open)
+		gate, _, shut := AllBlocked(open)
 		return gate, shut
 	}
 	_, no := shut(2)

@@ -43,7 +43,7 @@ func BenchmarkAcquireSettle(b *testing.B) {
 					UnitsPerDay: 1e9, UnitsPerMonth: 1e9,
 				}
 				c.Paths, c.Global = map[tasks.Path]Limits{tasks.Recognize: high}, high
-				c.Groups = map[string]Group{"ugc": {Share: 0.9, UnitsPerDay: 1e9, UnitsPerMonth: 1e9}}
+				c.Groups = map[string]Group{"ugc": {Ceiling: 0.9, UnitsPerDay: 1e9, UnitsPerMonth: 1e9}}
 				c.AIMD.Start = 1000
 			})
 			first := request("recognize_first")

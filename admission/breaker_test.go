@@ -31,7 +31,7 @@ func TestBreakerOpensForAllWorkersAfterFiveFailuresInARow(t *testing.T) {
 	other.settle(other.acquire(request(keyOf(9))), failed)
 	ref := b.refused(request(keyOf(0)))
 	require.Equal(t, GateBreaker, ref.Gate)
-	require.True(t, ref.NoSource)
+	require.True(t, ref.AllBlocked)
 	require.InDelta(t, time.Hour, ref.RetryAfter, float64(about))
 	require.Equal(t, GateBreaker, other.refused(request(keyOf(1))).Gate)
 }
@@ -162,7 +162,7 @@ func TestAStormOfThrottlesOpensNothingAndCutsOncePerEvent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	storm := throttled
-	storm.Shut = time.Hour
+	storm.RetryAfter = time.Hour
 	held := make([]*Permit, 8)
 	for i := range held {
 		held[i] = b.acquire(request(keyOf(i)))
@@ -203,14 +203,14 @@ func TestALaterShorterThrottleNeverShortens(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	long, short := throttled, throttled
-	long.Shut, short.Shut = time.Hour, time.Minute
+	long.RetryAfter, short.RetryAfter = time.Hour, time.Minute
 	p, q := b.acquire(request(keyOf(1))), b.acquire(request(keyOf(2)))
 	b.settle(p, long)
 	b.settle(q, short)
 	ref := b.refused(request(keyOf(3)))
 	require.Equal(t, GateThrottle, ref.Gate)
 	require.InDelta(t, time.Hour, ref.RetryAfter, float64(about))
-	require.True(t, ref.NoSource)
+	require.True(t, ref.AllBlocked)
 	_, err := b.Resume(t.Context(), "", "", "someone")
 	require.NoError(t, err)
 	require.Equal(t, GateThrottle, b.refused(request(keyOf(3))).Gate, "resume never clears a running throttle")

@@ -37,7 +37,7 @@ func TestNothingIsAdmittedBeforeAMissingBudgetIsSeeded(t *testing.T) {
 	b.settle(b.acquire(request(keyOf(2))), done)
 	ref := b.refused(request(keyOf(3)))
 	require.Equal(t, GateUnitsDay, ref.Gate)
-	require.True(t, ref.NoSource)
+	require.True(t, ref.AllBlocked)
 	require.InDelta(t, time.Until(m.Periods[0].End).Seconds(), ref.RetryAfter.Seconds(), about.Seconds())
 
 	n, err := b.Seed(t.Context(), PeriodUnits{Period: m.Periods[0], Spent: 0})
@@ -129,7 +129,7 @@ func TestBudgetsWaitForTheCallsUnderWayAfterRedisLostEverything(t *testing.T) {
 	second.Units = 201
 	ref := other.refused(second)
 	require.Equal(t, GateUnits, ref.Gate)
-	require.False(t, ref.NoSource)
+	require.False(t, ref.AllBlocked)
 	require.LessOrEqual(t, ref.RetryAfter, b.cfg.RenewEvery+b.cfg.Timeout)
 	require.NoError(t, b.Renew(t.Context()))
 	require.NoError(t, b.rdb.HSet(t.Context(), b.key("g"), "blind", 1).Err()) // it is over
@@ -182,12 +182,12 @@ func TestUnboundedTaskIsRefusedForGoodUnderAUnitBudget(t *testing.T) {
 	r.UnitsBounded, r.Units = false, 0
 	ref := b.refused(r)
 	require.Equal(t, GateUnbounded, ref.Gate)
-	require.True(t, ref.Never)
+	require.True(t, ref.Permanent)
 	r = request(keyOf(0))
 	r.Units = 6
 	ref = b.refused(r)
 	require.Equal(t, GateUnitsTooMany, ref.Gate)
-	require.True(t, ref.Never)
+	require.True(t, ref.Permanent)
 }
 
 func TestQuotaFailFastSaysSo(t *testing.T) {

@@ -73,7 +73,7 @@ func TestAShutSourceIsLeftForTheOther(t *testing.T) {
 		require.Equal(t, map[string]int{"b": 10}, b.share(10))
 		_, err = b.Halt(t.Context(), Halt{Source: "b", Reason: "quota", By: "test"})
 		require.NoError(t, err)
-		require.True(t, b.refused(request(keyOf(1))).NoSource)
+		require.True(t, b.refused(request(keyOf(1))).AllBlocked)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestExcludedAndPinnedSources(t *testing.T) {
 	r.Pinned, r.Exclude = "a", []string{"a"}
 	ref := b.refused(r)
 	require.Equal(t, GateNoCandidate, ref.Gate)
-	require.True(t, ref.NoSource)
+	require.True(t, ref.AllBlocked)
 }
 
 func TestAfterTwoFailuresOfATaskItsSourceGoesLast(t *testing.T) {
@@ -120,7 +120,7 @@ func TestBusyIsNotShut(t *testing.T) {
 	_, err := b.Halt(t.Context(), Halt{Source: "a", Reason: "quota", By: "test"})
 	require.NoError(t, err)
 	ref := b.refused(request(keyOf(3)))
-	require.False(t, ref.NoSource)
+	require.False(t, ref.AllBlocked)
 	require.Equal(t, GateConcurrency, ref.Gate, "the earliest reopening is named")
 	require.Equal(t, "b", ref.Source)
 }

@@ -25,7 +25,7 @@ type Limits struct {
 
 // Group is a customer or a purpose. Its queue is <path>.<name>.
 type Group struct {
-	Share         float64 // ceiling: part of each permit limit and request rate it may use; 0 or 1 = all
+	Ceiling       float64 // ceiling: part of each permit limit and request rate it may use; 0 or 1 = all
 	UnitsPerDay   int64   // 0 = off
 	UnitsPerMonth int64   // 0 = off
 	Source        string  // pinned source; empty = any

@@ -70,10 +70,10 @@ func TestEachRefusedTokenProbesOnceUntilAResume(t *testing.T) {
 		require.Equal(t, string(tasks.Authentication), ref.Reason)
 		require.InDelta(t, 86400, ref.RetryAfter.Seconds(), about.Seconds(), "a person must act")
 	}
-	state, err := first.SourcesSnapshot(t.Context())
+	state, err := first.State(t.Context())
 	require.NoError(t, err)
 	for _, s := range state.Sources {
-		require.ElementsMatch(t, []string{"dead2", "dead1"}, s.Refused, s.Path)
+		require.ElementsMatch(t, []string{"dead2", "dead1"}, s.RefusedTokens, s.Path)
 	}
 	good := benchOn(t, first.rdb, withToken("good"))
 	good.settle(good.acquire(request(keyOf(5))), done)
@@ -91,7 +91,7 @@ func TestQuotaHaltsThePathAndIsProbedEachHour(t *testing.T) {
 	b.settle(b.acquire(request(keyOf(1))), noQuota)
 	ref := b.refused(request(keyOf(2)))
 	require.Equal(t, GateHalt, ref.Gate)
-	require.True(t, ref.NoSource)
+	require.True(t, ref.AllBlocked)
 	require.InDelta(t, 3600, ref.RetryAfter.Seconds(), about.Seconds())
 	b.age(time.Hour+time.Second, "halt_probe")
 	probe := b.acquire(request(keyOf(2)))

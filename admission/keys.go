@@ -62,8 +62,8 @@ func EndedField(key string, generation int64) string { return fmt.Sprintf("%s@%d
 // (turn of round_robin), recount (when p was last counted), blind (unit budgets
 // that are missing stay so until then, because Redis lost everything).
 //
-// tune: aimd aimd_start aimd_floor aimd_max, brk_fails brk_window brk_cool
-// brk_cool_max brk_auth brk_404, halt_hour halt_blocked (Config.AIMD and
+// tune: aimd aimd_start aimd_floor aimd_max, breaker_failures breaker_window breaker_cooldown
+// breaker_cooldown_max breaker_auth_failures breaker_not_found, breaker_probe_quota breaker_probe_blocked (Config.AIMD and
 // Config.Breaker), scopes (names of all s: and grp: hashes).
 //
 // grp:<group>: rev, share (per mille), pin (source), ld, lm,

@@ -15,10 +15,10 @@ import (
 
 // The scopes of limits, as SetLimits and LimitsInForce name them: a source and
 // path ("main:recognize"), everything ("g"), a group ("group/ugc") and the
-// tuning of AIMD and breaker ("tune").
+// tuning of AIMD and breaker ("tuning").
 const (
-	ScopeGlobal = "g"
-	ScopeTune   = "tune"
+	ScopeGlobal = "global"
+	ScopeTuning = "tuning"
 )
 
 // ScopeOf is the scope of a source+path.
@@ -48,8 +48,8 @@ func (l Limits) fields() []limitField {
 // Limit is one value in force.
 type Limit struct {
 	Scope string // ScopeOf, ScopeOfGroup, ScopeGlobal or ScopeTune
-	Name  string // concurrency, requests_per_minute, request_burst, units_per_minute, unit_burst, units_per_day, units_per_month, share (people call it ceiling), …
-	Value string // a number; share and slot_share are per mille; source is a name
+	Name  string // concurrency, requests_per_minute, request_burst, units_per_minute, unit_burst, units_per_day, units_per_month, ceiling, …
+	Value string // a number; ceiling and slot_share are per mille; source is a name
 }
 
 // Revision says which limits hold, and who set them when.
@@ -77,7 +77,7 @@ func (c Config) wanted() []Limit {
 	}
 	for _, name := range sortedKeys(c.Groups) {
 		group, scope := c.Groups[name], ScopeOfGroup(name)
-		put(scope, "share", perMille(group.Share))
+		put(scope, "ceiling", perMille(group.Ceiling))
 		put(scope, "units_per_day", group.UnitsPerDay)
 		put(scope, "units_per_month", group.UnitsPerMonth)
 		put(scope, "weight", max(1, group.Weight))
@@ -90,12 +90,12 @@ func (c Config) wanted() []Limit {
 	}
 	for _, f := range []limitField{
 		{"aimd", on}, {"aimd_start", c.AIMD.Start}, {"aimd_floor", c.AIMD.Floor}, {"aimd_max", c.AIMD.Max},
-		{"brk_fails", c.Breaker.Failures}, {"brk_window", c.Breaker.Window.Milliseconds()},
-		{"brk_cool", c.Breaker.Cooldown.Milliseconds()}, {"brk_cool_max", c.Breaker.CooldownMax.Milliseconds()},
-		{"brk_auth", c.Breaker.AuthFailures}, {"brk_404", c.Breaker.NotFound},
-		{"halt_hour", c.Breaker.ProbeQuota.Milliseconds()}, {"halt_blocked", c.Breaker.ProbeBlocked.Milliseconds()},
+		{"breaker_failures", c.Breaker.Failures}, {"breaker_window", c.Breaker.Window.Milliseconds()},
+		{"breaker_cooldown", c.Breaker.Cooldown.Milliseconds()}, {"breaker_cooldown_max", c.Breaker.CooldownMax.Milliseconds()},
+		{"breaker_auth_failures", c.Breaker.AuthFailures}, {"breaker_not_found", c.Breaker.NotFound},
+		{"breaker_probe_quota", c.Breaker.ProbeQuota.Milliseconds()}, {"breaker_probe_blocked", c.Breaker.ProbeBlocked.Milliseconds()},
 	} {
-		put(ScopeTune, f.name, f.value)
+		put(ScopeTuning, f.name, f.value)
 	}
 	return out
 }
@@ -160,7 +160,7 @@ func (g *Gates) checkLimit(c Limit) error {
 	}
 	n, err := strconv.ParseInt(c.Value, 10, 64)
 	top := int64(1e9)
-	if c.Name == "share" || c.Name == "slot_share" {
+	if c.Name == "ceiling" || c.Name == "slot_share" {
 		top = 1000
 	}
 	if err != nil || n < 0 || n > top {
@@ -170,7 +170,7 @@ func (g *Gates) checkLimit(c Limit) error {
 }
 
 // groupLimits are the limits of a group, new ones included.
-var groupLimits = []string{"share", "units_per_day", "units_per_month", "weight", "slot_share", "source"}
+var groupLimits = []string{"ceiling", "units_per_day", "units_per_month", "weight", "slot_share", "source"}
 
 func (g *Gates) writeLimits(ctx context.Context, mode, who string, limits []Limit) (Revision, error) {
 	names := []string{g.cfg.stateNames()}

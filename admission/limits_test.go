@@ -47,10 +47,10 @@ func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 	for _, l := range []Limit{
 		{Scope: "main:recognize", Name: "speed", Value: "1"},
 		{Scope: "other:recognize", Name: "concurrency", Value: "1"},
-		{Scope: "g", Name: "concurrency", Value: "-1"},
-		{Scope: "group/x", Name: "share", Value: "1001"},
+		{Scope: "global", Name: "concurrency", Value: "-1"},
+		{Scope: "group/x", Name: "ceiling", Value: "1001"},
 		{Scope: "group/x", Name: "source", Value: "nobody"},
-		{Scope: "group/x y", Name: "share", Value: "1"},
+		{Scope: "group/x y", Name: "ceiling", Value: "1"},
 	} {
 		_, err := b.SetLimits(t.Context(), []Limit{l}, "ops")
 		require.Error(t, err, l)
@@ -79,7 +79,7 @@ func TestAGroupsCeilingLeavesTheRestToLiveWork(t *testing.T) {
 	b := newBench(t, func(c *Config) {
 		oneSource(Limits{Concurrency: 10})(c)
 		c.AIMD.Off = true
-		c.Groups = map[string]Group{"backfill": {Share: 0.7}}
+		c.Groups = map[string]Group{"backfill": {Ceiling: 0.7}}
 	})
 	for i := range 7 {
 		b.acquire(backfill(keyOf(i)))
@@ -95,7 +95,7 @@ func TestAGroupsCeilingHoldsForTheRate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		oneSource(Limits{RequestsPerMinute: 1})(c)
-		c.Groups = map[string]Group{"backfill": {Share: 0.5}}
+		c.Groups = map[string]Group{"backfill": {Ceiling: 0.5}}
 	})
 	b.settle(b.acquire(backfill(keyOf(1))), done)
 	b.set(mainRecognize, "tat", 0)
@@ -129,7 +129,7 @@ func TestAGroupHasItsOwnBudgetAndSource(t *testing.T) {
 func TestANewGroupCanBeSetLive(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{Concurrency: 10}))
-	_, err := b.SetLimits(t.Context(), limit(ScopeOfGroup("backfill"), "share", "100"), "ops")
+	_, err := b.SetLimits(t.Context(), limit(ScopeOfGroup("backfill"), "ceiling", "100"), "ops")
 	require.NoError(t, err)
 	b.acquire(backfill(keyOf(1)))
 	require.Equal(t, GateGroupConcurrency, b.refused(backfill(keyOf(2))).Gate)
@@ -142,7 +142,7 @@ func TestConfigurationNamesEveryWrongField(t *testing.T) {
 	c.Paths = map[tasks.Path]Limits{tasks.Recognize: {Concurrency: 30, RequestBurst: 5, UnitsPerDay: 10, UnitsPerMonth: 5}}
 	c.Global.Concurrency = 20
 	c.PerSource = map[string]map[tasks.Path]Limits{"nobody": {}, "main": {tasks.Upload: {Concurrency: -3}}}
-	c.Groups = map[string]Group{"x": {Share: 1.5, Source: "nobody"}}
+	c.Groups = map[string]Group{"x": {Ceiling: 1.5, Source: "nobody"}}
 	c.AIMD.Start = 0
 	c.Breaker.CooldownMax = 1
 	c.RenewEvery = c.PermitTTL

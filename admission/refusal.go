@@ -58,17 +58,17 @@ var budgetGates = []Gate{
 	GateUnitsDay, GateUnitsMonth, GateGlobalUnitsDay, GateGlobalUnitsMonth, GateGroupUnitsDay, GateGroupUnitsMonth,
 }
 
-// Forever is the RetryAfter of what no time opens, but a person, another token
+// UntilResumed is the RetryAfter of what no time opens, but a person, another token
 // or other settings.
-const Forever = 24 * time.Hour
+const UntilResumed = 24 * time.Hour
 
 // Refusal says that a call may not go now. Nothing was taken.
 type Refusal struct { //nolint:errname // an answer like a permit is one, and an error only on its way up
 	Gate       Gate          // what refused; of several sources the one that reopens first
 	Source     string        // whose gate it was; empty for global and group gates
 	RetryAfter time.Duration // when to come back; never 0
-	NoSource   bool          // every usable source is shut (throttle, breaker, halt or a unit budget)
-	Never      bool          // waiting does not help: unbounded, or more units than a whole budget
+	AllBlocked bool          // every usable source is shut (throttle, breaker, halt or a unit budget)
+	Permanent  bool          // waiting does not help: unbounded, or more units than a whole budget
 	FailFast   bool          // a unit budget or AudD's quota is used up and Config.QuotaFull is QuotaFailFast
 	Reason     string        // of a halt: an outcome's name or a person's word; else empty
 }

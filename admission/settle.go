@@ -15,14 +15,13 @@ type CallReport struct {
 	Channel        tasks.Channel // empty = none
 	Halt           string        // "" none, "path" or "source": what an account answer halts
 	Probeable      bool          // a blocked answer that may pass by itself: probed every few minutes
-	Shut           time.Duration // Retry-After of a throttle; 0 = AudD named none
+	RetryAfter     time.Duration // Retry-After of a throttle; 0 = AudD named none
 	Counted        bool          // counts against max_attempts
 	PossiblyBilled bool          // counts against max_possibly_billed
 	UnitsUsed      int64         // of the reserved ones; 0 refunds all
 	Latency        time.Duration // of the call
 	Backoff        time.Duration // the task's own wait that follows
 	ClearRecord    bool          // the task is finished: forget its record
-	RequestID      string        // AudD's, for inspect
 }
 
 // Settle ends an attempt and waits until Redis has it. Repeating it changes
@@ -60,7 +59,7 @@ func (g *Gates) settling(p *Permit, s CallReport) *op {
 	}
 	args := []any{
 		p.Key, p.AttemptID, p.Source, string(p.Path), p.Group, p.generation, p.Epoch, p.admitted, p.budgets,
-		string(s.Outcome), string(channel), s.Halt, flag(s.Probeable), s.Shut.Milliseconds(), flag(s.Counted), flag(s.PossiblyBilled), s.UnitsUsed,
+		string(s.Outcome), string(channel), s.Halt, flag(s.Probeable), s.RetryAfter.Milliseconds(), flag(s.Counted), flag(s.PossiblyBilled), s.UnitsUsed,
 		s.Latency.Milliseconds(), s.Backoff.Milliseconds(), flag(s.ClearRecord),
 	}
 	return &op{settle: true, path: string(p.Path), args: args, orphan: func(a answer) {

@@ -21,36 +21,36 @@ type BudgetState struct {
 
 // SourceState is one source+path as the gates see it. Times are Redis's.
 type SourceState struct {
-	Source         string
-	Path           tasks.Path
-	InFlight       int64
-	Permits        int64         // in force: the smaller of configured and learned; 0 = no limit
-	PermitsLearned bool          // AIMD, not the configuration, sets Permits
-	PerMinute      int64         // request rate in force; 0 = no limit
-	RateLearned    bool          // as PermitsLearned
-	SuccessPerMin  int64         // measured successes a minute over the last seconds
-	Health         float64       // success average, 0 … 1
-	Latency        time.Duration // average of successful calls; 0 = none yet
-	LastSuccess    time.Time     // zero = none in this epoch's memory
-	Failures       int64         // in a row
-	Epoch          int64
-	ThrottledUntil time.Time // zero = not throttled
-	BreakerOpen    bool
-	BreakerUntil   time.Time // when a probe may go
-	Halt           string    // reason; empty = not halted
-	HaltBy         string
-	HaltSince      time.Time
-	LastHalt       time.Time // when the halt in force, or else the last one, began; zero = never halted
-	ProbeAt        time.Time // when a halt may be probed; zero = only a person resumes
-	ProbeKey       string    // task that probes or probed last
-	BadFingerprint string    // of the token AudD refused last; workers that have one of Refused stay shut
-	Refused        []string  // fingerprints of all tokens AudD refused since the last resume, newest first
-	Budgets        []BudgetState
+	Source             string
+	Path               tasks.Path
+	InFlight           int64
+	Concurrency        int64         // in force: the smaller of configured and learned; 0 = no limit
+	ConcurrencyLearned bool          // AIMD, not the configuration, sets Permits
+	RequestsPerMinute  int64         // request rate in force; 0 = no limit
+	RateLearned        bool          // as PermitsLearned
+	SuccessesPerMinute int64         // measured successes a minute over the last seconds
+	Health             float64       // success average, 0 … 1
+	Latency            time.Duration // average of successful calls; 0 = none yet
+	LastSuccess        time.Time     // zero = none in this epoch's memory
+	Failures           int64         // in a row
+	Epoch              int64
+	ThrottledUntil     time.Time // zero = not throttled
+	BreakerOpen        bool
+	BreakerUntil       time.Time // when a probe may go
+	Halt               string    // reason; empty = not halted
+	HaltBy             string
+	HaltSince          time.Time
+	LastHalt           time.Time // when the halt in force, or else the last one, began; zero = never halted
+	ProbeAt            time.Time // when a halt may be probed; zero = only a person resumes
+	ProbeKey           string    // task that probes or probed last
+	LastRefusedToken   string    // of the token AudD refused last; workers that have one of Refused stay shut
+	RefusedTokens      []string  // fingerprints of all tokens AudD refused since the last resume, newest first
+	Budgets            []BudgetState
 }
 
-// Shut names the gate that keeps every call out now, and until when (zero =
+// Blocked names the gate that keeps every call out now, and until when (zero =
 // only a person opens it); empty when none does. It does not look at budgets.
-func (s SourceState) Shut(now time.Time) (Gate, time.Time) {
+func (s SourceState) Blocked(now time.Time) (Gate, time.Time) {
 	switch {
 	case s.Halt != "":
 		return GateHalt, s.ProbeAt
@@ -65,7 +65,7 @@ func (s SourceState) Shut(now time.Time) (Gate, time.Time) {
 // GroupState is one group.
 type GroupState struct {
 	Name     string
-	Share    float64 // ceiling, 0 = none
+	Ceiling  float64 // ceiling, 0 = none
 	Source   string  // pinned; empty = any
 	InFlight int64
 	Budgets  []BudgetState
@@ -73,18 +73,18 @@ type GroupState struct {
 
 // State is everything the gates know at one moment of Redis's clock.
 type State struct {
-	Now       time.Time
-	Revision  int64
-	InFlight  int64 // over all sources and paths
-	Permits   int64 // global limit; 0 = none
-	PerMinute int64 // global limit; 0 = none
-	Budgets   []BudgetState
-	Sources   []SourceState // sorted by source and path
-	Groups    []GroupState  // sorted by name
+	Now               time.Time
+	Revision          int64
+	InFlight          int64 // over all sources and paths
+	Concurrency       int64 // global limit; 0 = none
+	RequestsPerMinute int64 // global limit; 0 = none
+	Budgets           []BudgetState
+	Sources           []SourceState // sorted by source and path
+	Groups            []GroupState  // sorted by name
 }
 
-// Snapshot is what `inspect why` needs of one task.
-type Snapshot struct {
+// TaskState is what `inspect why` needs of one task.
+type TaskState struct {
 	Key       string
 	Path      tasks.Path
 	Group     string              // of the last attempt; empty = none or no attempt yet
@@ -123,14 +123,14 @@ func (g *Gates) read(ctx context.Context, key string, names ...string) ([]hash, 
 	return hashes, now, expiry, nil
 }
 
-// SourcesSnapshot reads all sources, groups and budgets, for metrics and
+// State reads all sources, groups and budgets, for metrics and
 // `inspect sources`. Two round trips; it changes nothing.
-func (g *Gates) SourcesSnapshot(ctx context.Context) (State, error) {
+func (g *Gates) State(ctx context.Context) (State, error) {
 	return g.snapshot(ctx, func(tasks.Path) bool { return true })
 }
 
 func (g *Gates) snapshot(ctx context.Context, want func(tasks.Path) bool) (State, error) {
-	hashes, now, _, err := g.read(ctx, "", "tune")
+	hashes, now, _, err := g.read(ctx, "", "tuning")
 	if err != nil {
 		return State{}, err
 	}
@@ -152,8 +152,8 @@ func (g *Gates) snapshot(ctx context.Context, want func(tasks.Path) bool) (State
 		view.budgets[name] = hashes[len(all)+i]
 	}
 	s := State{
-		Now: now, Revision: view.global.int("rev"), InFlight: view.global.int("inflight"), Permits: view.global.int("lc"),
-		PerMinute: view.global.int("lr"), Budgets: view.of("g", view.global),
+		Now: now, Revision: view.global.int("rev"), InFlight: view.global.int("inflight"), Concurrency: view.global.int("lc"),
+		RequestsPerMinute: view.global.int("lr"), Budgets: view.of("g", view.global),
 	}
 	for i, name := range names {
 		h := hashes[i+1]
@@ -228,14 +228,14 @@ func (v view) of(scope string, limits hash) []BudgetState {
 
 func (v view) source(source string, path tasks.Path, h hash) SourceState {
 	s := SourceState{
-		Source: source, Path: path, InFlight: h.int("inflight"), Permits: h.int("lc"), PerMinute: h.int("lr"),
-		SuccessPerMin: h.int("rq") / 1000, Health: 1, Latency: h.millis("lat"), LastSuccess: h.moment("ok"), Failures: h.int("fails"),
-		Epoch: h.int("epoch"), BreakerOpen: h.int("brk") == 1, Halt: h["halt"], Refused: refused(h),
+		Source: source, Path: path, InFlight: h.int("inflight"), Concurrency: h.int("lc"), RequestsPerMinute: h.int("lr"),
+		SuccessesPerMinute: h.int("rq") / 1000, Health: 1, Latency: h.millis("lat"), LastSuccess: h.moment("ok"), Failures: h.int("fails"),
+		Epoch: h.int("epoch"), BreakerOpen: h.int("brk") == 1, Halt: h["halt"], RefusedTokens: refused(h),
 		Budgets: v.of(ScopeOf(source, path), h),
 	}
 	s.ProbeKey, _, _ = strings.Cut(h["probe"], " ")
-	if len(s.Refused) > 0 {
-		s.BadFingerprint = s.Refused[0]
+	if len(s.RefusedTokens) > 0 {
+		s.LastRefusedToken = s.RefusedTokens[0]
 	}
 	if _, ok := h["h"]; ok {
 		s.Health = float64(h.int("h")) / 1000
@@ -251,15 +251,15 @@ func (v view) source(source string, path tasks.Path, h hash) SourceState {
 		s.HaltBy, s.HaltSince, s.ProbeAt = h["halt_by"], h.moment("halt_at"), h.moment("halt_probe")
 	}
 	if most := h.int("am"); most > 0 {
-		limit := s.Permits
+		limit := s.Concurrency
 		if limit <= 0 {
 			limit = most
 		}
 		learned := max(1, h.int("lim")/1000)
-		s.PermitsLearned = learned < limit || s.Permits <= 0
-		s.Permits = min(limit, learned)
-		if rate := h.int("rl") / 1000; rate > 0 && (s.PerMinute <= 0 || rate < s.PerMinute) {
-			s.PerMinute, s.RateLearned = rate, true
+		s.ConcurrencyLearned = learned < limit || s.Concurrency <= 0
+		s.Concurrency = min(limit, learned)
+		if rate := h.int("rl") / 1000; rate > 0 && (s.RequestsPerMinute <= 0 || rate < s.RequestsPerMinute) {
+			s.RequestsPerMinute, s.RateLearned = rate, true
 		}
 	}
 	return s
@@ -280,7 +280,7 @@ func refused(h hash) []string {
 }
 
 func (v view) group(name string, h hash) GroupState {
-	s := GroupState{Name: name, Share: float64(h.int("share")) / 1000, Source: h["pin"], Budgets: v.of(ScopeOfGroup(name), h)}
+	s := GroupState{Name: name, Ceiling: float64(h.int("share")) / 1000, Source: h["pin"], Budgets: v.of(ScopeOfGroup(name), h)}
 	for field := range h {
 		if strings.HasPrefix(field, "in:") && !strings.HasSuffix(field, "_wait") {
 			s.InFlight += h.int(field)

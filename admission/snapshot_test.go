@@ -13,10 +13,10 @@ func TestPeekTellsWhatATaskWaitsFor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		oneSource(Limits{Concurrency: 4, RequestsPerMinute: 600, RequestBurst: 10, UnitsPerDay: 10})(c)
-		c.Groups = map[string]Group{"backfill": {Share: 0.5, UnitsPerMonth: 100}}
+		c.Groups = map[string]Group{"backfill": {Ceiling: 0.5, UnitsPerMonth: 100}}
 		c.PermitTTL = 10 * time.Minute
 	})
-	s, err := b.Peek(t.Context(), keyOf(1))
+	s, err := b.TaskState(t.Context(), keyOf(1))
 	require.NoError(t, err)
 	require.Equal(t, tasks.AttemptRecord{}, s.Record)
 	_, err = b.Acquire(t.Context(), backfill(keyOf(1)))
@@ -28,7 +28,7 @@ func TestPeekTellsWhatATaskWaitsFor(t *testing.T) {
 	_, err = b.Halt(t.Context(), Halt{Source: "main", Path: tasks.Recognize, Reason: "quota", By: "ops", ProbeAfter: time.Hour})
 	require.NoError(t, err)
 
-	s, err = b.Peek(t.Context(), keyOf(1))
+	s, err = b.TaskState(t.Context(), keyOf(1))
 	require.NoError(t, err)
 	require.True(t, s.InFlight)
 	require.Equal(t, p.AttemptID, s.AttemptID)
@@ -40,10 +40,10 @@ func TestPeekTellsWhatATaskWaitsFor(t *testing.T) {
 	require.Len(t, s.State.Sources, 1)
 	src := s.State.Sources[0]
 	require.EqualValues(t, 1, src.InFlight)
-	require.EqualValues(t, 4, src.Permits)
-	require.EqualValues(t, 600, src.PerMinute)
+	require.EqualValues(t, 4, src.Concurrency)
+	require.EqualValues(t, 600, src.RequestsPerMinute)
 	require.False(t, src.RateLearned)
-	gate, until := src.Shut(s.State.Now)
+	gate, until := src.Blocked(s.State.Now)
 	require.Equal(t, GateHalt, gate)
 	require.WithinDuration(t, s.State.Now.Add(time.Hour), until, about)
 	require.EqualValues(t, 10, src.Budgets[0].Cap)
@@ -52,7 +52,7 @@ func TestPeekTellsWhatATaskWaitsFor(t *testing.T) {
 	require.EqualValues(t, 1, s.State.Groups[0].InFlight)
 	require.Equal(t, "backfill", s.State.Groups[0].Budgets[0].Group)
 
-	_, err = b.Peek(t.Context(), "nonsense")
+	_, err = b.TaskState(t.Context(), "nonsense")
 	require.ErrorContains(t, err, "nonsense")
 }
 
@@ -60,16 +60,12 @@ func TestSourcesSnapshotShowsEverySourceAndWhatWasLearned(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, twoSources(HealthAware))
 	b.acquire(request(keyOf(1)))
-	s, err := b.SourcesSnapshot(t.Context())
+	s, err := b.State(t.Context())
 	require.NoError(t, err)
 	require.Len(t, s.Sources, 6)
 	require.Positive(t, s.Revision)
 	require.EqualValues(t, 1, s.InFlight)
-	require.EqualValues(t, 8, s.Sources[0].Permits)
-	require.True(t, s.Sources[0].PermitsLearned)
+	require.EqualValues(t, 8, s.Sources[0].Concurrency)
+	require.True(t, s.Sources[0].ConcurrencyLearned)
 	require.InDelta(t, 1, s.Sources[0].Health, 0.001)
-	queues, err := b.QueuesSnapshot(t.Context(), "recognize", "upload")
-	require.NoError(t, err)
-	require.Len(t, queues, 2)
-	require.False(t, queues["upload"].Paused())
 }

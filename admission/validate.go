@@ -115,8 +115,8 @@ func (g Group) validate(p *problems, name string, sources map[string]bool) {
 	if !nameRule.MatchString(name) {
 		p.add("%s: want a name of 1 to 40 of a-z 0-9 - _", field)
 	}
-	if !(g.Share >= 0 && g.Share <= 1) {
-		p.add("%s.ceiling %g: want 0 (no ceiling) to 1", field, g.Share)
+	if !(g.Ceiling >= 0 && g.Ceiling <= 1) {
+		p.add("%s.ceiling %g: want 0 (no ceiling) to 1", field, g.Ceiling)
 	}
 	if !(g.SlotShare >= 0 && g.SlotShare <= 1) {
 		p.add("%s.slot_share %g: want 0 (no share) to 1", field, g.SlotShare)

@@ -111,7 +111,7 @@ func governedWorker(ctx context.Context, set overheadSettings, server *benchRedi
 	o.Admission.Global = high
 	o.Admission.AIMD.Start = 10_000
 	o.Admission.AIMD.Max = 10_000
-	o.Admission.Groups = map[string]admission.Group{overheadGroup: {Share: 0.9, UnitsPerDay: 100_000_000, UnitsPerMonth: 100_000_000, Weight: overheadWeight}}
+	o.Admission.Groups = map[string]admission.Group{overheadGroup: {Ceiling: 0.9, UnitsPerDay: 100_000_000, UnitsPerMonth: 100_000_000, Weight: overheadWeight}}
 	w, err := worker.New(ctx, o, &memoryRecords{line: line})
 	if err != nil {
 		return nil, err

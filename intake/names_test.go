@@ -16,7 +16,7 @@ func (b *bench) inForceHere() {
 	b.t.Helper()
 	cfg := admission.DefaultConfig()
 	cfg.Sources = []admission.SourceConfig{{Name: "main"}, {Name: "spare"}}
-	cfg.Groups = map[string]admission.Group{"archive": {Share: 0.5}, "ugc": {Weight: 5, Source: "spare"}}
+	cfg.Groups = map[string]admission.Group{"archive": {Ceiling: 0.5}, "ugc": {Weight: 5, Source: "spare"}}
 	gates, err := admission.New(b.rdb, cfg)
 	require.NoError(b.t, err)
 	_, err = gates.SeedLimits(b.t.Context())

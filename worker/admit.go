@@ -81,7 +81,7 @@ func (w *Worker) heed(ctx context.Context, d *delivery, ask *asking, why error) 
 		if wait > inFlightWait { // another delivery is on it: do not hold a slot for it
 			return w.without(d, tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
 		}
-	case errors.Is(why, admission.ErrEnded):
+	case errors.Is(why, admission.ErrTaskEnded):
 		if ans := w.settledOrWaiting(ctx, d); ans != nil {
 			return ans
 		}
@@ -214,7 +214,7 @@ func (w *Worker) refused(ctx context.Context, d *delivery, r *admission.Refusal)
 
 // opening says when a gate opens, for people.
 func opening(gate admission.Gate, wait time.Duration) string {
-	if gate == admission.GateHalt && wait >= admission.Forever {
+	if gate == admission.GateHalt && wait >= admission.UntilResumed {
 		return "when a person resumes it"
 	}
 	return "in " + wait.Round(time.Second).String()
@@ -243,9 +243,9 @@ func (w *Worker) shutOut(ctx context.Context, d *delivery) *answer {
 // the budget is used up and the settings say to fail at once.
 func (w *Worker) hopeless(ctx context.Context, d *delivery, r *admission.Refusal) *answer {
 	switch {
-	case d.refusal != nil && r.NoSource && (r.Gate == admission.GateHalt || r.Gate == admission.GateNoCandidate):
+	case d.refusal != nil && r.AllBlocked && (r.Gate == admission.GateHalt || r.Gate == admission.GateNoCandidate):
 		return w.giveUpAccount(ctx, d) // a throttle, a breaker or a budget of the others is worth waiting for
-	case r.Never:
+	case r.Permanent:
 		return w.finish(ctx, d, retrypolicy.Classified{
 			Outcome: tasks.Unknown, Reason: fmt.Sprintf("unknown: gate %s will never let it pass; give it --max-units within the budget", r.Gate),
 		})

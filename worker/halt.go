@@ -19,7 +19,7 @@ const replayHalts = "reprise:{replay}:halts"
 // answered a call again: a source that is merely half-open may be refused once
 // more, and two dead tokens would replay each other's refusals for ever.
 func (r *replays) halts(ctx context.Context, queues []string) error {
-	state, err := r.w.gates.SourcesSnapshot(ctx)
+	state, err := r.w.gates.State(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,11 +72,11 @@ func (r *replays) probe(ctx context.Context, src admission.SourceState, queues [
 		if err != nil {
 			return err
 		}
-		openings, err := r.w.gates.Ask(ctx, src.Path, group, 1)
+		openings, err := r.w.gates.Check(ctx, src.Path, group, 1)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(openings, func(o admission.Opening) bool { return o.Source == src.Source && o.Probe }) {
+		if !slices.ContainsFunc(openings, func(o admission.SourceCheck) bool { return o.Source == src.Source && o.Probe }) {
 			continue
 		}
 		for _, outcome := range tasks.AccountOutcomes {

@@ -303,15 +303,15 @@ func (p *paths) ask(ctx context.Context, queue string, units int64) (s shutter, 
 	if err != nil {
 		return s, false, err
 	}
-	openings, err := p.w.gates.Ask(ctx, path, group, units)
+	openings, err := p.w.gates.Check(ctx, path, group, units)
 	if err != nil {
 		return s, false, err
 	}
 	if len(openings) == 0 {
 		return shutter{gate: admission.GateNoCandidate, wait: noSourceWait}, true, nil
 	}
-	first := slices.MinFunc(openings, func(a, b admission.Opening) int { return cmp.Compare(a.Wait, b.Wait) })
-	_, _, shut = admission.ShutUntil(openings)
+	first := slices.MinFunc(openings, func(a, b admission.SourceCheck) int { return cmp.Compare(a.Wait, b.Wait) })
+	_, _, shut = admission.AllBlocked(openings)
 	s = shutter{gate: first.Gate, source: first.Source, wait: first.Wait, busy: !shut}
 	return s, shut || first.Wait > max(p.w.opts.SlotWait/2, busyMin), nil
 }

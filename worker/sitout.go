@@ -34,13 +34,13 @@ func (s *sitout) begin(ctx context.Context, queue string) (others bool) {
 	if err != nil {
 		return false
 	}
-	state, err := s.w.gates.SourcesSnapshot(ctx)
+	state, err := s.w.gates.State(ctx)
 	if err != nil {
 		return false // admission says so itself
 	}
 	own := false
 	for _, src := range state.Sources {
-		if src.Path == path && slices.Contains(src.Refused, s.w.fingerprintOf(src.Source)) {
+		if src.Path == path && slices.Contains(src.RefusedTokens, s.w.fingerprintOf(src.Source)) {
 			own, others = true, others || src.Halt == ""
 		}
 	}
@@ -72,11 +72,11 @@ func (s *sitout) review(ctx context.Context) {
 		if err != nil {
 			continue
 		}
-		openings, err := s.w.gates.Ask(ctx, path, group, 1)
+		openings, err := s.w.gates.Check(ctx, path, group, 1)
 		if err != nil {
 			continue
 		}
-		if _, _, shut := admission.ShutUntil(openings); shut {
+		if _, _, shut := admission.AllBlocked(openings); shut {
 			continue
 		}
 		s.mu.Lock()

@@ -145,7 +145,7 @@ func (w *Worker) recognizeUpload(ctx context.Context, client *audd.Client, v ver
 		return ans
 	}
 	w.gates.release(v.permit, admission.CallReport{
-		Outcome: class.Outcome, Channel: decision.Channel, Halt: string(decision.Halt), Probeable: class.Probeable, Shut: decision.Shut,
+		Outcome: class.Outcome, Channel: decision.Channel, Halt: string(decision.Halt), Probeable: class.Probeable, RetryAfter: decision.Shut,
 		UnitsUsed: units, Latency: took, ClearRecord: true,
 	})
 	if err != nil {

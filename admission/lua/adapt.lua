@@ -104,7 +104,7 @@ function M.cut(s, admitted)
   local factor = persist > 150 and 0.5 or 0.85
   local lim = min(num(s, 'lim'), max(1, num(s, 'inflight')) * 1000)
   put(s, 'wmax', lim)
-  put(s, 'lim', max(num(M.state('tune'), 'aimd_floor') * 1000, lim * factor))
+  put(s, 'lim', max(num(M.state('tuning'), 'aimd_floor') * 1000, lim * factor))
   put(s, 'ss', 0)
   M.cut_rate(s, lim)
   put(s, 'cut', now)
@@ -113,6 +113,6 @@ end
 
 -- ramp: after a shut source reopens, concurrency starts from the floor.
 function M.ramp(s)
-  put(s, 'lim', num(M.state('tune'), 'aimd_floor') * 1000)
+  put(s, 'lim', num(M.state('tuning'), 'aimd_floor') * 1000)
   put(s, 'ss', 1)
 end

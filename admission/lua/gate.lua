@@ -8,7 +8,7 @@
 -- reply: number of gates changed
 local g = M.state('g')
 local changed = 0
-M.each(M.str(M.state('tune'), 'scopes'), function(name)
+M.each(M.str(M.state('tuning'), 'scopes'), function(name)
   local source, path = string.match(name, '^s:([^:]+):([^:]+)$')
   if not source or ARGV[2] ~= '*' and ARGV[2] ~= source or ARGV[3] ~= '*' and ARGV[3] ~= path then return end
   local s = M.state(name)

@@ -28,26 +28,26 @@ if changed > 0 or rev == 0 then
 end
 
 local known, scopes = {}, {}
-M.each(M.str(M.state('tune'), 'scopes') .. ',' .. ARGV[4], function(name)
+M.each(M.str(M.state('tuning'), 'scopes') .. ',' .. ARGV[4], function(name)
   if not known[name] then
     known[name] = true
     scopes[#scopes + 1] = name
   end
 end)
-put(M.state('tune'), 'scopes', table.concat(scopes, ','))
+put(M.state('tuning'), 'scopes', table.concat(scopes, ','))
 
 local short = { concurrency = 'lc', requests_per_minute = 'lr', request_burst = 'lrb', units_per_minute = 'lu', unit_burst = 'lub',
-  units_per_day = 'ld', units_per_month = 'lm', share = 'share', source = 'pin' }
+  units_per_day = 'ld', units_per_month = 'lm', ceiling = 'share', source = 'pin' }
 local all = redis.call('HGETALL', key)
 for i = 1, #all, 2 do
   local scope, limit = string.match(all[i], '^(.+)/([%w_]+)$')
-  if scope == 'tune' then
-    put(M.state('tune'), limit, all[i + 1])
+  if scope == 'tuning' then
+    put(M.state('tuning'), limit, all[i + 1])
   elseif scope and short[limit] then
     local name = scope
     if string.sub(scope, 1, 6) == 'group/' then
       name = 'grp:' .. string.sub(scope, 7)
-    elseif scope ~= 'g' then
+    elseif scope ~= 'global' then
       name = 's:' .. scope
     end
     local st = M.state(name)
@@ -59,7 +59,7 @@ for i = 1, #scopes do
   local st = M.state(scopes[i])
   put(st, 'rev', rev)
   if string.sub(scopes[i], 1, 2) == 's:' then
-    local tune = M.state('tune')
+    local tune = M.state('tuning')
     put(st, 'am', num(tune, 'aimd') * num(tune, 'aimd_max'))
     if st.v.lim == nil then
       put(st, 'lim', num(tune, 'aimd_start') * 1000)

@@ -59,7 +59,7 @@ local function recount()
       end
     end
   end
-  M.each(M.str(M.state('tune'), 'scopes'), function(name)
+  M.each(M.str(M.state('tuning'), 'scopes'), function(name)
     local st = M.state(name)
     if string.sub(name, 1, 2) == 's:' then
       put(st, 'inflight', seen[name] or 0)

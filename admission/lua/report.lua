@@ -11,7 +11,7 @@ end
 function M.halt_all(r, j, reason, probe_at)
   local fp = M.fingerprint(j.src)
   if r.halt ~= 'source' then return M.halt(M.state('s:' .. j.src .. ':' .. j.path), reason, 'auto', fp, probe_at) end
-  M.each(M.str(M.state('tune'), 'scopes'), function(name)
+  M.each(M.str(M.state('tuning'), 'scopes'), function(name)
     if string.sub(name, 1, #j.src + 3) == 's:' .. j.src .. ':' then M.halt(M.state(name), reason, 'auto', fp, probe_at) end
   end)
 end
@@ -21,14 +21,14 @@ function M.account(r, j, s)
   put(s, 'fails', 0)
   if r.outcome == 'authentication' then
     M.add(s, 'auth', 1)
-    if num(s, 'auth') < num(M.state('tune'), 'brk_auth') and M.str(s, 'halt') == '' then return end
+    if num(s, 'auth') < num(M.state('tuning'), 'breaker_auth_failures') and M.str(s, 'halt') == '' then return end
     return M.halt_all(r, j, 'authentication', 0)
   end
   local probe_at = 0
   if r.outcome == 'quota' or r.outcome == 'subscription' then
-    probe_at = now + num(M.state('tune'), 'halt_hour')
+    probe_at = now + num(M.state('tuning'), 'breaker_probe_quota')
   elseif r.probeable then
-    probe_at = now + num(M.state('tune'), 'halt_blocked')
+    probe_at = now + num(M.state('tuning'), 'breaker_probe_blocked')
   end
   M.halt_all(r, j, r.outcome, probe_at)
 end
@@ -39,7 +39,7 @@ function M.trip(s)
   M.renew_epoch(s)
   put(s, 'brk', 1)
   put(s, 'brk_n', min(n + 1, 20))
-  put(s, 'brk_until', now + min(num(M.state('tune'), 'brk_cool') * 2 ^ n, num(M.state('tune'), 'brk_cool_max')))
+  put(s, 'brk_until', now + min(num(M.state('tuning'), 'breaker_cooldown') * 2 ^ n, num(M.state('tuning'), 'breaker_cooldown_max')))
 end
 
 -- failure: enough in a row open the breaker, unless the source shows health: a
@@ -47,8 +47,8 @@ end
 function M.failure(s)
   M.add(s, 'fails', 1)
   if num(s, 'brk') == 1 then return end
-  if num(s, 'fails') < num(M.state('tune'), 'brk_fails') then return end
-  local healthy = num(s, 'ok') > now - num(M.state('tune'), 'brk_window') and num(s, 'h') > 500
+  if num(s, 'fails') < num(M.state('tuning'), 'breaker_failures') then return end
+  local healthy = num(s, 'ok') > now - num(M.state('tuning'), 'breaker_window') and num(s, 'h') > 500
   if not healthy then M.trip(s) end
 end
 
@@ -67,7 +67,7 @@ function M.judge(r, j, s)
     M.ramp(s)
   elseif r.channel == 'failure' then
     if M.str(s, 'halt') ~= '' then
-      put(s, 'halt_probe', now + num(M.state('tune'), 'brk_cool'))
+      put(s, 'halt_probe', now + num(M.state('tuning'), 'breaker_cooldown'))
     else
       M.trip(s)
     end
@@ -83,7 +83,7 @@ function M.missing_path(r, j, s)
     return
   end
   M.add(s, 'nf', 1)
-  if num(s, 'nf') >= num(M.state('tune'), 'brk_404') then M.halt(s, 'not_found', 'auto', '', 0) end
+  if num(s, 'nf') >= num(M.state('tuning'), 'breaker_not_found') then M.halt(s, 'not_found', 'auto', '', 0) end
 end
 
 -- throttle shuts until Retry-After; without one for about a call's latency,

@@ -94,7 +94,7 @@ function M.shutter(t, source)
   end
   if num(s, 'brk') == 1 then
     local untill = num(s, 'brk_until')
-    if untill > now and untill <= now + num(M.state('tune'), 'brk_cool_max') then return M.no('breaker', untill - now, true, false) end
+    if untill > now and untill <= now + num(M.state('tuning'), 'breaker_cooldown_max') then return M.no('breaker', untill - now, true, false) end
     return M.halfopen(t, s, 'breaker')
   end
 end

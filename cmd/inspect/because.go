@@ -192,7 +192,7 @@ func (s *session) pausedByPerson(e evidence) (cause, bool) {
 func (s *session) pausedByGate(e evidence) cause {
 	c := cause{Because: "its queue is paused: " + s.reasons(e.pause, true), Starts: pauseEnds(e.pause), Guess: true}
 	for _, st := range e.usable() {
-		if st.BadFingerprint != "" && e.pause.Has(autoHalt) {
+		if st.LastRefusedToken != "" && e.pause.Has(autoHalt) {
 			c.Starts, c.When = time.Time{}, "when a worker has another token"
 			c.ToDo = []string{fmt.Sprintf("fix the token, then inspect resume %s/%s", st.Source, st.Path)}
 			break
@@ -213,8 +213,8 @@ func (s *session) before(e evidence) string {
 	default:
 		return "a worker takes it next"
 	}
-	if g := e.groupState(); g != nil && g.Share > 0 {
-		text += fmt.Sprintf("; group %s may use %.0f %% of rates and permits", g.Name, g.Share*100)
+	if g := e.groupState(); g != nil && g.Ceiling > 0 {
+		text += fmt.Sprintf("; group %s may use %.0f %% of rates and permits", g.Name, g.Ceiling*100)
 	}
 	return text
 }
@@ -223,17 +223,17 @@ func (s *session) before(e evidence) string {
 func (e evidence) perMinute() int64 {
 	var n int64
 	for _, st := range e.usable() {
-		if gate, _ := st.Shut(e.now); gate != "" {
+		if gate, _ := st.Blocked(e.now); gate != "" {
 			continue
 		}
-		if st.SuccessPerMin > 0 {
-			n += st.SuccessPerMin
+		if st.SuccessesPerMinute > 0 {
+			n += st.SuccessesPerMinute
 		} else {
-			n += st.PerMinute
+			n += st.RequestsPerMinute
 		}
 	}
-	if g := e.groupState(); g != nil && g.Share > 0 {
-		n = int64(float64(n) * g.Share)
+	if g := e.groupState(); g != nil && g.Ceiling > 0 {
+		n = int64(float64(n) * g.Ceiling)
 	}
 	return n
 }

@@ -16,8 +16,8 @@ var at = time.Date(2026, 11, 30, 14, 0, 0, 0, time.UTC)
 func newEvidence(change func(*evidence)) evidence {
 	e := evidence{
 		key: "recognize_x", now: at, queue: "recognize", state: "pending", ahead: 0, workers: 1, standing: store.TaskStatus{Known: true},
-		snapshot: admission.Snapshot{Path: tasks.Recognize, State: admission.State{Now: at, Sources: []admission.SourceState{
-			{Source: "main", Path: tasks.Recognize, Permits: 10, SuccessPerMin: 60},
+		snapshot: admission.TaskState{Path: tasks.Recognize, State: admission.State{Now: at, Sources: []admission.SourceState{
+			{Source: "main", Path: tasks.Recognize, Concurrency: 10, SuccessesPerMinute: 60},
 		}}},
 	}
 	change(&e)
@@ -31,7 +31,7 @@ func TestBecauseNamesWhatATaskWaitsFor(t *testing.T) {
 	day := admission.BudgetState{Period: admission.Period{Source: "main", Path: tasks.Recognize, Start: at.Add(-14 * time.Hour), End: at.Add(10 * time.Hour)}, Cap: 100}
 	group := func(e *evidence) *admission.GroupState {
 		e.group, e.queue = "archive", "recognize.archive"
-		e.snapshot.State.Groups = []admission.GroupState{{Name: "archive", Share: 0.5}}
+		e.snapshot.State.Groups = []admission.GroupState{{Name: "archive", Ceiling: 0.5}}
 		return &e.snapshot.State.Groups[0]
 	}
 	for name, c := range map[string]struct {
@@ -60,7 +60,7 @@ func TestBecauseNamesWhatATaskWaitsFor(t *testing.T) {
 		"throttled":   {func(e *evidence) { main(e).ThrottledUntil = at.Add(time.Minute) }, "WAITING", "source main is throttled until", ""},
 		"breaker":     {func(e *evidence) { main(e).BreakerOpen = true }, "WAITING", "breaker open", "inspect resume main/recognize"},
 		"permits":     {func(e *evidence) { main(e).InFlight = 10 }, "WAITING", "all 10 permits of its sources are in use", ""},
-		"all permits": {func(e *evidence) { e.snapshot.State.Permits, e.snapshot.State.InFlight = 5, 5 }, "WAITING", "all 5 permits over all sources", "global.concurrency"},
+		"all permits": {func(e *evidence) { e.snapshot.State.Concurrency, e.snapshot.State.InFlight = 5, 5 }, "WAITING", "all 5 permits over all sources", "global.concurrency"},
 		"ceiling":     {func(e *evidence) { group(e).InFlight = 5 }, "WAITING", "group ceiling: archive may use 50 % of 10 permits and has 5 in flight", "group set archive ceiling"},
 		"pinned":      {func(e *evidence) { e.pinned = "gone" }, "WAITING", "pinned to source gone, which no worker has", ""},
 		"day used up": {func(e *evidence) {
@@ -114,11 +114,11 @@ func TestStartsIsWhatTheGatesSay(t *testing.T) {
 	require.True(t, behind.Guess)
 	half := s.because(newEvidence(func(e *evidence) {
 		e.group, e.ahead = "archive", 119
-		e.snapshot.State.Groups = []admission.GroupState{{Name: "archive", Share: 0.5}}
+		e.snapshot.State.Groups = []admission.GroupState{{Name: "archive", Ceiling: 0.5}}
 	}))
 	require.Equal(t, at.Add(4*time.Minute), half.Starts)
 	require.Contains(t, half.Because, "group archive may use 50 %")
-	unknown := s.because(newEvidence(func(e *evidence) { e.ahead = 119; e.snapshot.State.Sources[0].SuccessPerMin = 0 }))
+	unknown := s.because(newEvidence(func(e *evidence) { e.ahead = 119; e.snapshot.State.Sources[0].SuccessesPerMinute = 0 }))
 	require.True(t, unknown.Starts.IsZero())
 	require.Equal(t, "not known", s.startsText(unknown))
 	shut := s.because(newEvidence(func(e *evidence) {

@@ -40,7 +40,7 @@ type closure struct {
 
 func (s *session) closureOf(e evidence, st admission.SourceState) (closure, bool) {
 	resume := fmt.Sprintf("inspect resume %s/%s", st.Source, st.Path)
-	gate, until := st.Shut(e.now)
+	gate, until := st.Blocked(e.now)
 	c := closure{source: st.Source, until: until, long: fmt.Sprintf("source %s is %s", st.Source, s.sourceState(st, e.now).text)}
 	switch gate {
 	case admission.GateHalt:
@@ -140,22 +140,22 @@ func (s *session) budgetCause(b admission.BudgetState, units int64) cause {
 // ceiling, or of every source.
 func (s *session) busy(e evidence, list []admission.SourceState) cause {
 	all := e.snapshot.State
-	if all.Permits > 0 && all.InFlight >= all.Permits {
-		return cause{Because: fmt.Sprintf("all %s permits over all sources are in use", thousands(all.Permits)), ToDo: []string{"inspect limits set global.concurrency=…"}}
+	if all.Concurrency > 0 && all.InFlight >= all.Concurrency {
+		return cause{Because: fmt.Sprintf("all %s permits over all sources are in use", thousands(all.Concurrency)), ToDo: []string{"inspect limits set global.concurrency=…"}}
 	}
 	var permits, inFlight int64
 	for _, st := range list {
-		if st.Permits <= 0 {
+		if st.Concurrency <= 0 {
 			return cause{}
 		}
-		if gate, _ := st.Shut(e.now); gate != "" {
+		if gate, _ := st.Blocked(e.now); gate != "" {
 			continue
 		}
-		permits, inFlight = permits+st.Permits, inFlight+st.InFlight
+		permits, inFlight = permits+st.Concurrency, inFlight+st.InFlight
 	}
-	if g := e.groupState(); g != nil && g.Share > 0 && g.InFlight >= max(1, int64(float64(permits)*g.Share)) {
+	if g := e.groupState(); g != nil && g.Ceiling > 0 && g.InFlight >= max(1, int64(float64(permits)*g.Ceiling)) {
 		return cause{
-			Because: fmt.Sprintf("group ceiling: %s may use %.0f %% of %s permits and has %s in flight", g.Name, g.Share*100, thousands(permits), thousands(g.InFlight)),
+			Because: fmt.Sprintf("group ceiling: %s may use %.0f %% of %s permits and has %s in flight", g.Name, g.Ceiling*100, thousands(permits), thousands(g.InFlight)),
 			ToDo:    []string{fmt.Sprintf("inspect group set %s ceiling=…", g.Name)},
 		}
 	}

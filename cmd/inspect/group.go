@@ -99,7 +99,7 @@ func groupTable(limits []admission.Limit) table {
 	prefix := admission.ScopeOfGroup("")
 	for _, scope := range scopesIn(limits, func(scope string) bool { return strings.HasPrefix(scope, prefix) }) {
 		value := func(name string) string { return firstOf(valueOf(limits, scope, name), unset(name)) }
-		t.add(text(strings.TrimPrefix(scope, prefix)), right(value("weight")), right(value("share")), right(value("slot_share")),
+		t.add(text(strings.TrimPrefix(scope, prefix)), right(value("weight")), right(value("ceiling")), right(value("slot_share")),
 			right(value("units_per_day")), right(value("units_per_month")), text(value("source")))
 	}
 	return t

@@ -150,7 +150,7 @@ func listHalts(ctx context.Context, s *session) error {
 }
 
 func (s *session) printHalts(ctx context.Context, g *gates, keep func(admission.SourceState) bool) error {
-	state, err := g.SourcesSnapshot(ctx)
+	state, err := g.State(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (s *session) printHalts(ctx context.Context, g *gates, keep func(admission.
 			continue
 		}
 		if st.Halt == "" {
-			if gate, _ := st.Shut(state.Now); gate != "" {
+			if gate, _ := st.Blocked(state.Now); gate != "" {
 				broken++
 			}
 			continue
@@ -171,9 +171,9 @@ func (s *session) printHalts(ctx context.Context, g *gates, keep func(admission.
 		if err != nil {
 			return err
 		}
-		rows = append(rows, haltRow{st.Source, st.Path, haltReason(st.Halt), stamp(st.HaltSince), words(st.HaltBy), st.BadFingerprint, stamp(st.ProbeAt), waiting})
+		rows = append(rows, haltRow{st.Source, st.Path, haltReason(st.Halt), stamp(st.HaltSince), words(st.HaltBy), st.LastRefusedToken, stamp(st.ProbeAt), waiting})
 		t.add(text(st.Source+"/"+string(st.Path)), tinted(haltReason(st.Halt), red), text(s.since(st.HaltSince)), text(words(st.HaltBy)),
-			text(firstOf(short(st.BadFingerprint, 9), "–")), text(s.probe(st)), number(waiting))
+			text(firstOf(short(st.LastRefusedToken, 9), "–")), text(s.probe(st)), number(waiting))
 	}
 	if s.json {
 		return s.writeJSON(rows)

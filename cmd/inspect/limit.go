@@ -26,11 +26,11 @@ func newLimits(a *app) *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use:   "set SCOPE.LIMIT=VALUE…",
 		Short: "Change limits for every worker at once, without a restart (costs nothing)",
-		Long: `SCOPE is SOURCE/PATH, global, group/NAME or tune; off and 0 mean no limit. All changes are one revision, or none is made.
+		Long: `SCOPE is SOURCE/PATH, global, group/NAME or tuning; off and 0 mean no limit. All changes are one revision, or none is made.
 Settings files only seed limits that Redis does not have yet: a worker that restarts keeps what is set here.`,
 		Example: `  inspect limits set main/recognize.concurrency=20 main/recognize.requests_per_minute=3000
   inspect limits set global.units_per_day=50,000
-  inspect limits set tune.brk_cool=10s --by alice`,
+  inspect limits set tuning.breaker_cooldown=10s --by alice`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), needsRedis, func(ctx context.Context, s *session) error {
@@ -58,13 +58,13 @@ type limitRow struct {
 }
 
 func rowOfLimit(l admission.Limit) limitRow {
-	row := limitRow{Scope: scopeShown(l.Scope), Name: named(l.Name), Value: l.Value}
+	row := limitRow{Scope: scopeShown(l.Scope), Name: l.Name, Value: l.Value}
 	n, err := strconv.ParseInt(l.Value, 10, 64)
 	switch {
 	case l.Name == "source" || err != nil:
 	case slices.Contains(tuneTimes, l.Name):
 		row.Name, row.Value = l.Name+"_ms", n
-	case l.Name == "share" || l.Name == "slot_share":
+	case l.Name == "ceiling" || l.Name == "slot_share":
 		row.Value = float64(n) / 1000
 	default:
 		row.Value = n
@@ -152,14 +152,14 @@ func tuneTable(limits []admission.Limit) table {
 	t := table{head: []string{"TUNE", "VALUE", "MEANING"}}
 	meaning := map[string]string{
 		"aimd": "learn concurrency and rate from throttles", "aimd_start": "calls in flight to begin with", "aimd_floor": "never fewer",
-		"aimd_max": "never more, where no concurrency is set", "brk_fails": "consecutive failures that open the breaker",
-		"brk_window": "a success this recent is evidence of health", "brk_cool": "until the first probe", "brk_cool_max": "longest wait between probes",
-		"brk_auth": "authentication failures in a row that halt", "brk_404": "404s in a row that halt", "halt_hour": "between probes of quota and subscription",
-		"halt_blocked": "between probes of a block that may pass",
+		"aimd_max": "never more, where no concurrency is set", "breaker_failures": "consecutive failures that open the breaker",
+		"breaker_window": "a success this recent is evidence of health", "breaker_cooldown": "until the first probe", "breaker_cooldown_max": "longest wait between probes",
+		"breaker_auth_failures": "authentication failures in a row that halt", "breaker_not_found": "404s in a row that halt", "breaker_probe_quota": "between probes of quota and subscription",
+		"breaker_probe_blocked": "between probes of a block that may pass",
 	}
 	for _, name := range tuneNames {
-		if value := valueOf(limits, admission.ScopeTune, name); value != "" {
-			t.add(text("tune."+name), right(value), text(meaning[name]))
+		if value := valueOf(limits, admission.ScopeTuning, name); value != "" {
+			t.add(text("tuning."+name), right(value), text(meaning[name]))
 		}
 	}
 	return t
@@ -208,7 +208,7 @@ func (s *session) change(ctx context.Context, g *gates, changes []admission.Limi
 	}
 	for _, c := range changes {
 		old := firstOf(valueOf(before, c.Scope, c.Name), unset(c.Name))
-		s.line("%s.%s %s → %s", scopeShown(c.Scope), named(c.Name), old, firstOf(shown(c), unset(c.Name)))
+		s.line("%s.%s %s → %s", scopeShown(c.Scope), c.Name, old, firstOf(shown(c), unset(c.Name)))
 	}
 	s.line("revision %d by %s", rev.Number, words(rev.By))
 	return nil

@@ -16,21 +16,21 @@ var limitNames = []string{
 	"concurrency", "requests_per_minute", "request_burst", "units_per_minute", "unit_burst", "units_per_day", "units_per_month",
 }
 
-// groupNames are the limits of a group; Redis holds a ceiling as share.
+// groupNames are the limits of a group.
 var groupNames = []string{"ceiling", "weight", "slot_share", "units_per_day", "units_per_month", "source"}
 
 // tuneNames are the tuning of AIMD and breaker.
 var tuneNames = []string{
-	"aimd", "aimd_start", "aimd_floor", "aimd_max", "brk_fails", "brk_window", "brk_cool", "brk_cool_max", "brk_auth", "brk_404",
-	"halt_hour", "halt_blocked",
+	"aimd", "aimd_start", "aimd_floor", "aimd_max", "breaker_failures", "breaker_window", "breaker_cooldown", "breaker_cooldown_max", "breaker_auth_failures", "breaker_not_found",
+	"breaker_probe_quota", "breaker_probe_blocked",
 }
 
 // tuneTimes are those of tuneNames that are milliseconds in Redis.
-var tuneTimes = []string{"brk_window", "brk_cool", "brk_cool_max", "halt_hour", "halt_blocked"}
+var tuneTimes = []string{"breaker_window", "breaker_cooldown", "breaker_cooldown_max", "breaker_probe_quota", "breaker_probe_blocked"}
 
 // parseLimit reads SCOPE.NAME=VALUE or SCOPE/NAME=VALUE, as people write it:
 // main/recognize.concurrency=20, global.requests_per_minute=3000,
-// group/archive.ceiling=70%, tune.aimd=off.
+// group/archive.ceiling=70%, tuning.aimd=off.
 func parseLimit(arg string, sources []string) (admission.Limit, error) {
 	left, value, ok := strings.Cut(arg, "=")
 	if !ok || value == "" {
@@ -54,32 +54,16 @@ func parseLimit(arg string, sources []string) (admission.Limit, error) {
 	if value, err = parseValue(name, value); err != nil {
 		return admission.Limit{}, fmt.Errorf("%s: %w", left, err)
 	}
-	return admission.Limit{Scope: scope, Name: stored(name), Value: value}, nil
-}
-
-// stored is the name of a limit in Redis.
-func stored(name string) string {
-	if name == "ceiling" {
-		return "share"
-	}
-	return name
-}
-
-// named is the inverse of stored.
-func named(name string) string {
-	if name == "share" {
-		return "ceiling"
-	}
-	return name
+	return admission.Limit{Scope: scope, Name: name, Value: value}, nil
 }
 
 // parseScope reads a scope and says which limits it has.
 func parseScope(text string, sources []string) (scope string, known []string, err error) {
 	switch text {
-	case "global", admission.ScopeGlobal:
+	case admission.ScopeGlobal:
 		return admission.ScopeGlobal, limitNames, nil
-	case admission.ScopeTune:
-		return admission.ScopeTune, tuneNames, nil
+	case admission.ScopeTuning:
+		return admission.ScopeTuning, tuneNames, nil
 	}
 	if group, ok := strings.CutPrefix(text, "group/"); ok {
 		if err := tasks.ValidateGroup(group); err != nil || group == "" {
@@ -92,8 +76,8 @@ func parseScope(text string, sources []string) (scope string, known []string, er
 		source, path, found = strings.Cut(text, ":")
 	}
 	if !found {
-		scopes := append(scopesOf(sources), "global", "tune")
-		return "", nil, fmt.Errorf("no scope %s%s (SOURCE/PATH, global, group/NAME or tune)", printable(text), didYouMean(text, scopes))
+		scopes := append(scopesOf(sources), "global", "tuning")
+		return "", nil, fmt.Errorf("no scope %s%s (SOURCE/PATH, global, group/NAME or tuning)", printable(text), didYouMean(text, scopes))
 	}
 	p, err := checkGate(source, path, sources)
 	return admission.ScopeOf(source, p), limitNames, err
@@ -178,7 +162,7 @@ func shown(l admission.Limit) string {
 	switch {
 	case l.Name == "source" || err != nil:
 		return printable(l.Value)
-	case l.Name == "share" || l.Name == "slot_share":
+	case l.Name == "ceiling" || l.Name == "slot_share":
 		if n == 0 {
 			return "off"
 		}
@@ -197,8 +181,5 @@ func shown(l admission.Limit) string {
 
 // scopeShown writes a scope as people write it.
 func scopeShown(scope string) string {
-	if scope == admission.ScopeGlobal {
-		return "global"
-	}
 	return strings.Replace(scope, ":", "/", 1)
 }

@@ -15,15 +15,14 @@ func TestLimitsAreReadAsPeopleWriteThem(t *testing.T) {
 		"main/recognize.concurrency=20":    {Scope: "main:recognize", Name: "concurrency", Value: "20"},
 		"main:recognize/concurrency=20":    {Scope: "main:recognize", Name: "concurrency", Value: "20"},
 		"spare/upload/units_per_day=5_000": {Scope: "spare:upload", Name: "units_per_day", Value: "5000"},
-		"global.requests_per_minute=off":   {Scope: "g", Name: "requests_per_minute", Value: "0"},
-		"g/units_per_month=1,000,000":      {Scope: "g", Name: "units_per_month", Value: "1000000"},
-		"group/ugc.ceiling=70%":            {Scope: "group/ugc", Name: "share", Value: "700"},
-		"group/ugc.ceiling=0.125":          {Scope: "group/ugc", Name: "share", Value: "125"},
+		"global.requests_per_minute=off":   {Scope: "global", Name: "requests_per_minute", Value: "0"},
+		"group/ugc.ceiling=70%":            {Scope: "group/ugc", Name: "ceiling", Value: "700"},
+		"group/ugc.ceiling=0.125":          {Scope: "group/ugc", Name: "ceiling", Value: "125"},
 		"group/ugc.slot_share=off":         {Scope: "group/ugc", Name: "slot_share", Value: "0"},
 		"group/ugc.source=none":            {Scope: "group/ugc", Name: "source", Value: ""},
-		"tune.aimd=off":                    {Scope: "tune", Name: "aimd", Value: "0"},
-		"tune.aimd=on":                     {Scope: "tune", Name: "aimd", Value: "1"},
-		"tune.brk_cool_max=2m":             {Scope: "tune", Name: "brk_cool_max", Value: "120000"},
+		"tuning.aimd=off":                  {Scope: "tuning", Name: "aimd", Value: "0"},
+		"tuning.aimd=on":                   {Scope: "tuning", Name: "aimd", Value: "1"},
+		"tuning.breaker_cooldown_max=2m":   {Scope: "tuning", Name: "breaker_cooldown_max", Value: "120000"},
 	} {
 		got, err := parseLimit(arg, sources)
 		require.NoError(t, err, arg)
@@ -38,8 +37,8 @@ func TestUnknownLimitsNameTheNearest(t *testing.T) {
 		"mian/recognize.concurrency=5": "did you mean main?",
 		"main/recognise.concurrency=5": "did you mean recognize?",
 		"globl.units_per_day=5":        "did you mean global?",
-		"tune.brk_coal=5s":             "did you mean brk_cool?",
-		"tune.brk_cool=5":              "want a duration",
+		"tuning.breaker_cooldwn=5s":    "did you mean breaker_cooldown?",
+		"tuning.breaker_cooldown=5":    "want a duration",
 		"group/UGC.ceiling=1%":         "want group/NAME",
 		"group/ugc.ceiling=70":         "want a share",
 		"group/ugc.ceiling=101%":       "want a share",
@@ -57,10 +56,10 @@ func TestUnknownLimitsNameTheNearest(t *testing.T) {
 func TestShownValuesCanBeReadBack(t *testing.T) {
 	t.Parallel()
 	for _, l := range []admission.Limit{
-		{Scope: "main:recognize", Name: "concurrency", Value: "3000"}, {Scope: "g", Name: "units_per_day", Value: "0"},
-		{Scope: "group/ugc", Name: "share", Value: "125"}, {Scope: "tune", Name: "brk_cool", Value: "1500"}, {Scope: "tune", Name: "aimd", Value: "1"},
+		{Scope: "main:recognize", Name: "concurrency", Value: "3000"}, {Scope: "global", Name: "units_per_day", Value: "0"},
+		{Scope: "group/ugc", Name: "ceiling", Value: "125"}, {Scope: "tuning", Name: "breaker_cooldown", Value: "1500"}, {Scope: "tuning", Name: "aimd", Value: "1"},
 	} {
-		got, err := parseLimit(scopeShown(l.Scope)+"."+named(l.Name)+"="+shown(l), []string{"main"})
+		got, err := parseLimit(scopeShown(l.Scope)+"."+l.Name+"="+shown(l), []string{"main"})
 		require.NoError(t, err, l)
 		require.Equal(t, l, got)
 	}

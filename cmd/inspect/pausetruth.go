@@ -34,7 +34,7 @@ func (s *session) truth(ctx context.Context, queue string, state admission.Pause
 		if err != nil {
 			return state, err
 		}
-		seen, err := g.SourcesSnapshot(ctx)
+		seen, err := g.State(ctx)
 		if err != nil {
 			return state, err
 		}

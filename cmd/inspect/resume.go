@@ -78,7 +78,7 @@ func (s *session) shutNow(ctx context.Context, args []string) (*gates, []gate, a
 	if err != nil {
 		return nil, nil, admission.State{}, err
 	}
-	state, err := g.SourcesSnapshot(ctx)
+	state, err := g.State(ctx)
 	return g, chosen, state, err
 }
 
@@ -89,7 +89,7 @@ func was(st admission.SourceState) string {
 		return "halted: " + haltReason(st.Halt)
 	case st.BreakerOpen:
 		return "breaker open"
-	case st.BadFingerprint != "":
+	case st.LastRefusedToken != "":
 		return "open, but not for the refused token"
 	}
 	return "open"
@@ -145,10 +145,10 @@ func (s *session) resumePrice(r resumeRow) string {
 
 // pace guesses how long the waiting tasks take at the rate in force.
 func (s *session) pace(st admission.SourceState, r resumeRow) string {
-	if st.PerMinute <= 0 || r.Waiting == 0 {
+	if st.RequestsPerMinute <= 0 || r.Waiting == 0 {
 		return ""
 	}
-	return ", about " + span(minutes(r.Waiting, st.PerMinute))
+	return ", about " + span(minutes(r.Waiting, st.RequestsPerMinute))
 }
 
 func openWords(chosen []gate) string {

@@ -37,7 +37,7 @@ func seed(ts *testscript.TestScript, _ bool, args []string) {
 	defer w.rdb.Close()
 	cfg := admission.DefaultConfig()
 	cfg.Sources = []admission.SourceConfig{{Name: "main"}, {Name: "spare"}}
-	cfg.Groups = map[string]admission.Group{"archive": {Share: 0.7}}
+	cfg.Groups = map[string]admission.Group{"archive": {Ceiling: 0.7}}
 	w.gates, err = admission.New(w.rdb, cfg)
 	ts.Check(err)
 	defer w.gates.Close()
@@ -136,7 +136,7 @@ func (w world) call(ctx context.Context, args []string) {
 	p, err := w.gates.Acquire(ctx, r)
 	w.ts.Check(err)
 	if args[1] == string(tasks.Throttled) {
-		w.ts.Check(w.gates.Settle(ctx, p, admission.CallReport{Outcome: tasks.Throttled, Channel: tasks.ChannelExcluded, Shut: time.Hour}))
+		w.ts.Check(w.gates.Settle(ctx, p, admission.CallReport{Outcome: tasks.Throttled, Channel: tasks.ChannelExcluded, RetryAfter: time.Hour}))
 	}
 }
 

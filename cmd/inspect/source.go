@@ -60,13 +60,13 @@ type budgetRow struct {
 }
 
 func sourceOf(st admission.SourceState, now time.Time) sourceRow {
-	gate, until := st.Shut(now)
+	gate, until := st.Blocked(now)
 	return sourceRow{
 		Source: st.Source, Path: st.Path, Shut: string(gate), ShutUntil: stamp(until), Halt: haltReason(st.Halt), InFlight: st.InFlight,
-		Limit: st.Permits, LimitLearned: st.PermitsLearned, PerMinute: st.PerMinute, RateLearned: st.RateLearned,
-		SuccessPerMin: st.SuccessPerMin, Health: st.Health, LatencyMS: st.Latency.Milliseconds(), Failures: st.Failures,
+		Limit: st.Concurrency, LimitLearned: st.ConcurrencyLearned, PerMinute: st.RequestsPerMinute, RateLearned: st.RateLearned,
+		SuccessPerMin: st.SuccessesPerMinute, Health: st.Health, LatencyMS: st.Latency.Milliseconds(), Failures: st.Failures,
 		LastSuccess: stamp(st.LastSuccess), ThrottledUntil: stamp(st.ThrottledUntil), BreakerOpen: st.BreakerOpen,
-		BreakerUntil: stamp(st.BreakerUntil), Fingerprint: st.BadFingerprint, Epoch: st.Epoch, Budgets: budgetRows(st.Budgets),
+		BreakerUntil: stamp(st.BreakerUntil), Fingerprint: st.LastRefusedToken, Epoch: st.Epoch, Budgets: budgetRows(st.Budgets),
 	}
 }
 
@@ -116,7 +116,7 @@ func (s *session) budgets(list []admission.BudgetState) string {
 
 // sourceState says in one phrase whether calls may go.
 func (s *session) sourceState(st admission.SourceState, now time.Time) cell {
-	gate, until := st.Shut(now)
+	gate, until := st.Blocked(now)
 	switch gate {
 	case admission.GateHalt:
 		return tinted(fmt.Sprintf("HALTED %s since %s, probe %s", haltReason(st.Halt), s.clock(st.HaltSince), s.probe(st)), red)
@@ -126,8 +126,8 @@ func (s *session) sourceState(st admission.SourceState, now time.Time) cell {
 		return tinted("breaker open, probe "+s.until(until), red)
 	default: // nothing else shuts a whole source
 	}
-	if st.BadFingerprint != "" {
-		return tinted("ok for other tokens than "+short(st.BadFingerprint, 9), yellow)
+	if st.LastRefusedToken != "" {
+		return tinted("ok for other tokens than "+short(st.LastRefusedToken, 9), yellow)
 	}
 	return tinted("ok", green)
 }
@@ -148,7 +148,7 @@ func listSources(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	state, err := g.SourcesSnapshot(ctx)
+	state, err := g.State(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func listSources(ctx context.Context, s *session) error {
 	t := table{head: []string{"SOURCE/PATH", "IN FLIGHT", "RATE/MIN", "DONE/MIN", "HEALTH", "LATENCY", "STATE", "BUDGETS"}}
 	for _, st := range state.Sources {
 		rate := "–"
-		if st.PerMinute > 0 {
-			rate = thousands(st.PerMinute)
+		if st.RequestsPerMinute > 0 {
+			rate = thousands(st.RequestsPerMinute)
 			if st.RateLearned {
 				rate += " learned"
 			}
@@ -172,11 +172,11 @@ func listSources(ctx context.Context, s *session) error {
 		if st.Latency > 0 {
 			latency = span(st.Latency)
 		}
-		t.add(text(st.Source+"/"+string(st.Path)), right(inFlight(st.InFlight, st.Permits, st.PermitsLearned)), right(rate), numberOr(st.SuccessPerMin, "–"),
+		t.add(text(st.Source+"/"+string(st.Path)), right(inFlight(st.InFlight, st.Concurrency, st.ConcurrencyLearned)), right(rate), numberOr(st.SuccessesPerMinute, "–"),
 			right(fmt.Sprintf("%.0f %%", st.Health*100)), right(latency), s.sourceState(st, state.Now), text(firstOf(s.budgets(st.Budgets), "–")))
 	}
 	s.table(t)
-	s.line("together %s in flight%s", inFlight(state.InFlight, state.Permits, false), tail("; budgets: ", s.budgets(state.Budgets)))
+	s.line("together %s in flight%s", inFlight(state.InFlight, state.Concurrency, false), tail("; budgets: ", s.budgets(state.Budgets)))
 	for _, group := range state.Groups {
 		s.line("group %s: %s in flight%s", group.Name, thousands(group.InFlight), tail("; budgets: ", s.budgets(group.Budgets)))
 	}
@@ -203,7 +203,7 @@ func (s *session) sourcesJSON(state admission.State) error {
 		Budgets  []budgetRow  `json:"budgets"`
 		Sources  []sourceRow  `json:"sources"`
 		Groups   []groupState `json:"groups"`
-	}{stamp(state.Now), state.InFlight, state.Permits, budgetRows(state.Budgets), []sourceRow{}, []groupState{}}
+	}{stamp(state.Now), state.InFlight, state.Concurrency, budgetRows(state.Budgets), []sourceRow{}, []groupState{}}
 	for _, st := range state.Sources {
 		report.Sources = append(report.Sources, sourceOf(st, state.Now))
 	}

@@ -72,7 +72,7 @@ func TestOneReasonOneTimeOneNextStep(t *testing.T) {
 			put(e, "refused: the rate of every source is used up; main takes a call first, by gate requests, in 1m10s", "requests", at.Add(70*time.Second))
 		}, "its queue is paused: auto:requests", at.Add(70 * time.Second), "", ""},
 		"another token": {func(e *evidence, main *admission.SourceState) {
-			main.BadFingerprint = "abc"
+			main.LastRefusedToken = "abc"
 			put(e, "refused: AudD refuses this worker's token; left for another worker", "halt", at.Add(24*time.Hour))
 		}, "its queue is paused: auto:halt", time.Time{}, "when a worker has another token", "fix the token, then inspect resume main/enterprise"},
 		"no worker": {func(e *evidence, _ *admission.SourceState) {

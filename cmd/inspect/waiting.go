@@ -51,7 +51,7 @@ func (s *session) waitReasons(ctx context.Context, rows []store.TaskRow) (map[st
 	if err != nil {
 		return nil, err
 	}
-	state, err := g.SourcesSnapshot(ctx)
+	state, err := g.State(ctx)
 	if err != nil {
 		return nil, err
 	}

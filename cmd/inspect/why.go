@@ -179,7 +179,7 @@ func (s *session) screen(e evidence, c cause, r whyReport) {
 	}
 	for i, st := range e.usable() {
 		row(onFirst(i, "sources"), "%s %s, %s in flight%s", st.Source, s.sourceState(st, e.now).text,
-			inFlight(st.InFlight, st.Permits, st.PermitsLearned), tail(", budgets ", s.budgets(st.Budgets)))
+			inFlight(st.InFlight, st.Concurrency, st.ConcurrencyLearned), tail(", budgets ", s.budgets(st.Budgets)))
 	}
 	if shared := s.budgets(e.snapshot.State.Budgets); shared != "" {
 		row("budgets", "%s over all sources", shared)

@@ -39,7 +39,7 @@ type evidence struct {
 	stat     queueStat
 	pause    admission.PauseState
 	workers  int // that serve its queue
-	snapshot admission.Snapshot
+	snapshot admission.TaskState
 }
 
 func (e evidence) path() tasks.Path { return e.snapshot.Path }
@@ -68,7 +68,7 @@ func (e evidence) groupState() *admission.GroupState {
 func (s *session) gather(ctx context.Context, g *gates, key string) (evidence, error) {
 	e := evidence{key: key, now: time.Now(), ahead: -1}
 	var err error
-	if e.snapshot, err = g.Peek(ctx, key); err != nil {
+	if e.snapshot, err = g.TaskState(ctx, key); err != nil {
 		return e, err
 	}
 	if err := s.fromStore(ctx, &e); err != nil {

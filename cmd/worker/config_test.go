@@ -63,7 +63,7 @@ func TestLimitsOfASourceComeIntoForce(t *testing.T) {
 	} {
 		require.Contains(t, limits, admission.Limit{Scope: admission.ScopeOf(want.source, want.path), Name: want.name, Value: want.value})
 	}
-	require.Contains(t, limits, admission.Limit{Scope: admission.ScopeOfGroup("archive"), Name: "share", Value: "700"})
+	require.Contains(t, limits, admission.Limit{Scope: admission.ScopeOfGroup("archive"), Name: "ceiling", Value: "700"})
 	require.Contains(t, limits, admission.Limit{Scope: admission.ScopeOfGroup("labels"), Name: "weight", Value: "1"})
 }
 

@@ -137,7 +137,7 @@ func (g gatesConfig) apply(o *worker.Options) {
 	a.Groups = map[string]admission.Group{}
 	for name, group := range g.Groups {
 		a.Groups[name] = admission.Group{
-			Share: group.Ceiling, UnitsPerDay: group.UnitsPerDay, UnitsPerMonth: group.UnitsPerMonth,
+			Ceiling: group.Ceiling, UnitsPerDay: group.UnitsPerDay, UnitsPerMonth: group.UnitsPerMonth,
 			Source: group.Source, Weight: group.Weight, SlotShare: group.SlotShare,
 		}
 	}

@@ -88,7 +88,7 @@ func TestAProberKilledInTheMiddleOfItsProbeIsReplacedWithinItsPermitsLife(t *tes
 		return dead >= 0
 	}), "nobody says that it probes")
 	fleet[dead].Kill()
-	permit, err := r.gates.Peek(t.Context(), probe.ProbeKey)
+	permit, err := r.gates.TaskState(t.Context(), probe.ProbeKey)
 	require.NoError(t, err)
 	require.True(t, permit.Probe)
 	next := func() []auddsim.Request { return r.sim.Requests(auddsim.Filter{AfterSeq: held.Seq}) }

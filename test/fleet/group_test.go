@@ -37,7 +37,7 @@ func TestABackfillNeverTakesMoreThanItsShareAndLiveWorkWaitsLittle(t *testing.T)
 	r.fleet(2, func(o *worker.Options) {
 		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {RequestsPerMinute: 60 * perSecond}}
 		o.Admission.AIMD.Off = true
-		o.Admission.Groups = map[string]admission.Group{"archive": {Share: share, Weight: 1}, "ugc": {Weight: 4}}
+		o.Admission.Groups = map[string]admission.Group{"archive": {Ceiling: share, Weight: 1}, "ugc": {Weight: 4}}
 	})
 	require.True(t, eventually(20*time.Second, func() bool { return len(r.called("archive")) > 10 }))
 	var live []tasks.Payload
@@ -115,7 +115,7 @@ func TestAGroupSetWhileWorkersRunIsServedAndKeepsToItsSlots(t *testing.T) {
 	r.fleet(2, func(o *worker.Options) { o.Admission.AIMD.Off = true })
 	running := r.send("", "running", 40)
 	group := admission.ScopeOfGroup("later")
-	_, err := r.gates.SetLimits(t.Context(), []admission.Limit{{Scope: group, Name: "share", Value: "900"}}, "test")
+	_, err := r.gates.SetLimits(t.Context(), []admission.Limit{{Scope: group, Name: "ceiling", Value: "900"}}, "test")
 	require.NoError(t, err)
 	first := r.send("later", "first", 10)
 	r.allDone(append(first, running...), 20*time.Second)

@@ -22,7 +22,7 @@ func (r *rig) counts(queue string) redistest.Counts {
 // source is the state of a source's recognize gates.
 func (r *rig) source(name string) admission.SourceState {
 	r.t.Helper()
-	state, err := r.gates.SourcesSnapshot(r.t.Context())
+	state, err := r.gates.State(r.t.Context())
 	require.NoError(r.t, err)
 	for _, s := range state.Sources {
 		if s.Source == name && s.Path == tasks.Recognize {
@@ -59,7 +59,7 @@ func (r *rig) closed(queue, reason string, within time.Duration) {
 // permits is how many calls hold one.
 func (r *rig) permits() int64 {
 	r.t.Helper()
-	state, err := r.gates.SourcesSnapshot(r.t.Context())
+	state, err := r.gates.State(r.t.Context())
 	require.NoError(r.t, err)
 	return state.InFlight
 }
