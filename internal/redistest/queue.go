@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"reprise/internal/queue/asynqkey"
 )
 
 // LeaseOver is how far AgeLeases must move a fresh lease for asynq to take the
@@ -21,8 +23,6 @@ local members = redis.call('ZRANGE', KEYS[1], 0, -1)
 for _, m in ipairs(members) do redis.call('ZINCRBY', KEYS[1], -tonumber(ARGV[1]), m) end
 return #members`)
 
-func queueKey(queue, name string) string { return "asynq:{" + queue + "}:" + name }
-
 // AgeLeases makes the leases of all active tasks of a queue older by d (rounded
 // up to seconds) and says how many there are. With LeaseOver or more the tasks
 // are recovered: put in retry as "task lease expired".
@@ -32,19 +32,19 @@ func queueKey(queue, name string) string { return "asynq:{" + queue + "}:" + nam
 // is running already takes up to a minute. A worker that is alive writes its
 // leases anew every 5 s: age those of dead or frozen workers.
 func AgeLeases(ctx context.Context, rdb redis.UniversalClient, queue string, d time.Duration) (int, error) {
-	return ageSet(ctx, rdb, queueKey(queue, "lease"), d)
+	return ageSet(ctx, rdb, asynqkey.Of(queue, asynqkey.Lease), d)
 }
 
 // AgeRetries makes the tasks that wait for a retry due sooner by d (rounded up
 // to seconds) and says how many there are. They move to pending at the next
 // tick of a server's DelayedTaskCheckInterval.
 func AgeRetries(ctx context.Context, rdb redis.UniversalClient, queue string, d time.Duration) (int, error) {
-	return ageSet(ctx, rdb, queueKey(queue, "retry"), d)
+	return ageSet(ctx, rdb, asynqkey.Of(queue, asynqkey.Retry), d)
 }
 
 // AgeScheduled does for scheduled tasks what AgeRetries does for retries.
 func AgeScheduled(ctx context.Context, rdb redis.UniversalClient, queue string, d time.Duration) (int, error) {
-	return ageSet(ctx, rdb, queueKey(queue, "scheduled"), d)
+	return ageSet(ctx, rdb, asynqkey.Of(queue, asynqkey.Scheduled), d)
 }
 
 func ageSet(ctx context.Context, rdb redis.UniversalClient, key string, d time.Duration) (int, error) {
@@ -71,11 +71,11 @@ func CountTasks(ctx context.Context, rdb redis.UniversalClient, queue string) (C
 	into := []*int{&c.Pending, &c.Active, &c.Scheduled, &c.Retry, &c.Archived, &c.Completed}
 	var replies []*redis.IntCmd
 	_, err := rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		for _, list := range []string{"pending", "active"} {
-			replies = append(replies, p.LLen(ctx, queueKey(queue, list)))
+		for _, list := range []asynqkey.Part{asynqkey.Pending, asynqkey.Active} {
+			replies = append(replies, p.LLen(ctx, asynqkey.Of(queue, list)))
 		}
-		for _, set := range []string{"scheduled", "retry", "archived", "completed"} {
-			replies = append(replies, p.ZCard(ctx, queueKey(queue, set)))
+		for _, set := range []asynqkey.Part{asynqkey.Scheduled, asynqkey.Retry, asynqkey.Archived, asynqkey.Completed} {
+			replies = append(replies, p.ZCard(ctx, asynqkey.Of(queue, set)))
 		}
 		return nil
 	})
@@ -91,7 +91,7 @@ func CountTasks(ctx context.Context, rdb redis.UniversalClient, queue string) (C
 // TaskState is the state asynq gives a task: pending, active, scheduled, retry,
 // archived or completed; "" when the queue has no such task.
 func TaskState(ctx context.Context, rdb redis.UniversalClient, queue, id string) (string, error) {
-	state, err := rdb.HGet(ctx, queueKey(queue, "t:"+id), "state").Result()
+	state, err := rdb.HGet(ctx, asynqkey.Task(queue, id), "state").Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "", fmt.Errorf("read state of task %s: %w", strconv.Quote(id), err)
 	}

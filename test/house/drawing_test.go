@@ -64,7 +64,10 @@ var drawing = map[string]room{
 		"asynq's keys and inspector: it knows tasks and pause reasons, no SQL and no flags",
 	},
 	"internal/redisconn": {nil, "the connection knows nothing of jobs"},
-	"internal/redistest": {[]string{"internal/devredis", "internal/redisconn"}, "a redis-server for tests knows nothing of jobs"},
+	"internal/redistest": {
+		[]string{"internal/devredis", "internal/redisconn", "internal/queue/asynqkey"},
+		"a redis-server for tests knows nothing of jobs but where asynq keeps them",
+	},
 	"internal/settings":  {nil, "reading settings knows nothing of who has them"},
 	"internal/testaudio": {nil, "test audio is bytes"},
 }

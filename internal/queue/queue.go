@@ -1,0 +1,87 @@
+// Package queue reads and changes asynq's queues: what is in them, where one task is, and whether a queue is paused and
+// why. It is the only package that knows asynq's Redis keys and its Inspector. Enqueuing is intake's, running tasks is
+// worker's.
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+
+	"reprise/admission"
+	"reprise/internal/queue/asynqkey"
+	"reprise/tasks"
+)
+
+// Client works on the queues of one Redis. Safe for concurrent use.
+type Client struct {
+	rdb       redis.UniversalClient
+	inspector *asynq.Inspector
+	pauses    *admission.Pauses
+}
+
+// New works on the caller's connection, which stays the caller's to close. prefix is the one of admission's keys, where
+// the pause reasons are (admission.Config.Prefix).
+func New(rdb redis.UniversalClient, prefix string) *Client {
+	return &Client{rdb: rdb, inspector: asynq.NewInspectorFromRedisClient(rdb), pauses: admission.NewPauses(rdb, prefix)}
+}
+
+// All returns the names of all queues that asynq has seen, sorted.
+func (c *Client) All(ctx context.Context) ([]string, error) {
+	names, err := c.rdb.SMembers(ctx, asynqkey.Queues).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list the queues: %w", err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Names returns the queues of All that are named after a path, and so are ours.
+func (c *Client) Names(ctx context.Context) ([]string, error) {
+	names, err := c.All(ctx)
+	return slices.DeleteFunc(names, func(q string) bool { _, _, err := tasks.SplitQueue(q); return err != nil }), err
+}
+
+// Worker is a process that runs asynq servers.
+type Worker struct {
+	Host   string
+	PID    int
+	Queues []string // of all its servers, sorted
+}
+
+// Serves reports whether the worker takes tasks from the queue.
+func (w Worker) Serves(queue string) bool { return slices.Contains(w.Queues, queue) }
+
+// Workers returns the processes that serve queues on this Redis. A worker that died stays listed for up to 10 s.
+func (c *Client) Workers(ctx context.Context) ([]Worker, error) {
+	if err := ctx.Err(); err != nil { // the Inspector takes no context
+		return nil, err
+	}
+	servers, err := c.inspector.Servers()
+	if err != nil {
+		return nil, fmt.Errorf("list the workers: %w", err)
+	}
+	var out []Worker
+	for _, srv := range servers {
+		i := slices.IndexFunc(out, func(w Worker) bool { return w.Host == srv.Host && w.PID == srv.PID })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Worker{Host: srv.Host, PID: srv.PID})
+		}
+		for name := range srv.Queues {
+			out[i].Queues = append(out[i].Queues, name)
+		}
+	}
+	for i := range out {
+		slices.Sort(out[i].Queues)
+		out[i].Queues = slices.Compact(out[i].Queues)
+	}
+	return out, nil
+}
+
+// none reports whether err says that a key does not exist, which is an answer.
+func none(err error) bool { return errors.Is(err, redis.Nil) }
