@@ -47,8 +47,8 @@ for i = 1, #all, 2 do
     local name = scope
     if string.sub(scope, 1, 6) == 'group/' then
       name = 'grp:' .. string.sub(scope, 7)
-    elseif scope ~= 'global' then
-      name = 's:' .. scope
+    else
+      name = scope == 'global' and 'g' or 's:' .. scope
     end
     local st = M.state(name)
     if all[i + 1] ~= '0' or st.v[short[limit]] then put(st, short[limit], all[i + 1]) end -- absent is 0
