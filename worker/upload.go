@@ -78,7 +78,7 @@ func (w *Worker) ledgerSays(ctx context.Context, d *delivery) *answer {
 func (w *Worker) look(ctx context.Context, d *delivery, now time.Time) (st idempotency.UploadStatus, refused, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
 	defer cancel()
-	st, err = w.uploads.ledger.Look(ctx, d.payload.Key)
+	st, err = w.uploads.ledger.Status(ctx, d.payload.Key)
 	if err == nil && st.State == idempotency.Sent && !now.Before(st.Until) {
 		st, err = w.uploads.ledger.Expire(ctx, d.payload.Key, now)
 	}
@@ -200,11 +200,11 @@ func (w *Worker) latchFailed(err error) error {
 // conclusion is what the attempt reports to the ledger; nil when it never
 // tried to latch.
 func (d *delivery) conclusion(s settling, at time.Time) *idempotency.Conclusion {
-	if !d.latchTried || s.decision.Latch == retrypolicy.LatchUntouched {
+	if !d.latchTried || s.decision.Latch == tasks.LatchUntouched {
 		return nil
 	}
 	return &idempotency.Conclusion{
-		Effect: idempotency.Effect(s.decision.Latch), Outcome: s.decision.Outcome, Reason: s.decision.Reason,
+		Effect: s.decision.Latch, Outcome: s.decision.Outcome, Reason: s.decision.Reason,
 		RequestID: s.reply.requestID(), At: at,
 	}
 }
