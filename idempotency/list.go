@@ -129,7 +129,18 @@ func sendsOf(ctx context.Context, q querier, key string) ([]Send, error) {
 	return out, nil
 }
 
-func (f Filter) sql() (where string, args []any) {
+// sql is the conditions with an order and a limit.
+func (f Filter) sql() (string, []any) {
+	where, args := f.conditions()
+	limit := f.Limit
+	if limit <= 0 {
+		limit = 1000
+	}
+	args = append(args, limit)
+	return fmt.Sprintf("%s ORDER BY k.key LIMIT $%d", where, len(args)), args
+}
+
+func (f Filter) conditions() (where string, args []any) {
 	var terms []string
 	bind := func(v any) string {
 		args = append(args, v)
@@ -168,9 +179,5 @@ func (f Filter) sql() (where string, args []any) {
 	if len(terms) > 0 {
 		where = " WHERE " + strings.Join(terms, " AND ")
 	}
-	limit := f.Limit
-	if limit <= 0 {
-		limit = 1000
-	}
-	return where + " ORDER BY k.key LIMIT " + bind(limit), args
+	return where, args
 }

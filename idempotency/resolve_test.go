@@ -127,6 +127,9 @@ func TestBulkResolutionLeavesOutWhatIsTooEarly(t *testing.T) {
 	require.Equal(t, []string{"k2"}, list(idempotency.Filter{SentFrom: start.Add(2 * time.Minute), SentBefore: start.Add(3 * time.Minute), Verify: idempotency.VerifyHold}))
 	require.Equal(t, []string{"k1", "k2"}, list(idempotency.Filter{After: "k0", Limit: 2}))
 	require.Len(t, list(idempotency.Filter{}), 4)
+	counts, err := l.Count(ctx, idempotency.Filter{After: "k2", Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, map[idempotency.State]int64{idempotency.Uncertain: 2, idempotency.Free: 2}, counts)
 }
 
 func TestForceReopensWhatEndedAndNothingElse(t *testing.T) {

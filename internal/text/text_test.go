@@ -1,7 +1,6 @@
-package cli
+package text
 
 import (
-	"bytes"
 	"testing"
 	"time"
 
@@ -10,18 +9,18 @@ import (
 
 func TestSpanUsesOneOrTwoUnits(t *testing.T) {
 	t.Parallel()
-	for d, want := range map[time.Duration]string{
+	for d, expected := range map[time.Duration]string{
 		-time.Second: "0 ms", 400 * time.Millisecond: "400 ms", 59 * time.Second: "59 s", 59*time.Second + 900*time.Millisecond: "1 min",
 		90 * time.Second: "2 min", 59*time.Minute + 59*time.Second: "1 h", 200 * time.Minute: "3 h 20 min", 24 * time.Hour: "1 d", 52 * time.Hour: "2 d 4 h",
 	} {
-		require.Equal(t, want, Span(d), d)
+		require.Equal(t, expected, Span(d), d)
 	}
 }
 
 func TestNumbersAreGroupedByThousands(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234: "-1,234", -123: "-123", 1234567: "1,234,567"} {
-		require.Equal(t, want, Thousands(n))
+	for n, expected := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234: "-1,234", -123: "-123", 1234567: "1,234,567"} {
+		require.Equal(t, expected, Thousands(n))
 	}
 	require.Equal(t, "1 task", Count(1, "task", "tasks"))
 	require.Equal(t, "2,000 tasks", Count(2000, "task", "tasks"))
@@ -44,25 +43,21 @@ func TestTimesAreRelativeToNow(t *testing.T) {
 	require.Equal(t, "never", f.Since(time.Time{}))
 }
 
-func TestTableColumnsFitTheirWidestCell(t *testing.T) {
-	t.Parallel()
-	rows := Table{Head: []string{"NAME", "N", "STATE"}}
-	rows.Add(Text("ä"), Number("1,200"), Cell{Text: "ok", Colour: Green})
-	rows.Add(Text("longer"), Number("7"), Text(""))
-	print := func(table Table, colour bool) string {
-		var out bytes.Buffer
-		require.NoError(t, (&Printer{Out: &out, Colour: colour}).Table(table))
-		return out.String()
-	}
-	require.Equal(t, "NAME        N  STATE\nä       1,200  ok\nlonger      7\n", print(rows, false))
-	require.Contains(t, print(rows, true), "ä       1,200  \x1b[32mok\x1b[0m")
-	require.Contains(t, print(rows, true), "\x1b[1mNAME\x1b[0m        \x1b[1mN\x1b[0m")
-	require.Equal(t, "A  B\n", print(Table{Head: []string{"A", "B"}}, false))
-}
-
 func TestNamesCannotControlTheTerminal(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "a\ufffd[31mb – ü", Printable("a\x1b[31mb – ü"))
 	require.Equal(t, "abc…", Short("abcdef", 4))
 	require.Equal(t, "abcd", Short("abcd", 4))
+}
+
+func TestNearestFindsTypos(t *testing.T) {
+	t.Parallel()
+	known := []string{"recognize", "enterprise", "upload", "off"}
+	for word, expected := range map[string]string{
+		"recognise": "recognize", "recongize": "recognize", "uplod": "upload", "enter": "enterprise", "of": "off", "costs": "", "": "",
+	} {
+		require.Equal(t, expected, Nearest(word, known), word)
+	}
+	require.Equal(t, " – did you mean upload?", DidYouMean("UPLOAF", known))
+	require.Empty(t, DidYouMean("nothing", known))
 }
