@@ -5,20 +5,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 )
 
-// maxPayload bounds what Decode reads, far above what Validate lets through.
+// maxPayload bounds what Decode reads, in bytes. The largest valid payload is
+// far smaller.
 const maxPayload = 1 << 20
 
-// Decode reads the payload of an asynq task of the given type and checks it.
+// ErrNewerPayload means that this build does not know the type or version: the
+// task stays queued for a newer worker.
+var ErrNewerPayload = errors.New("payload is newer than this worker")
+
+// ErrMalformed means that a payload of a known version cannot be read. The
+// task can never succeed.
+var ErrMalformed = errors.New("payload is malformed")
+
+// Decode reads and validates the payload of an asynq task of the given type.
 //
-// It returns an error wrapping ErrNewerPayload when the type or version is not
-// known (leave the task for a newer worker) and one wrapping ErrMalformed when
-// a known version cannot be read (the task can never succeed): an unknown,
-// repeated or wrongly typed field, a value out of range, a key of other work.
-// Errors are one line and never quote the payload: it may hold a signed URL.
+// The error wraps ErrNewerPayload when the type or version is unknown, and
+// ErrMalformed when a field is unknown, repeated, of the wrong type or out of
+// range, or when the key belongs to other work. Errors are one line and never
+// quote the payload, which may hold a signed URL.
 func Decode(typ string, payload []byte) (Payload, error) {
 	path, known := pathOfType(typ)
 	if !known {
@@ -27,12 +34,9 @@ func Decode(typ string, payload []byte) (Payload, error) {
 	if len(payload) > maxPayload {
 		return Payload{}, fmt.Errorf("payload of %d bytes, at most %d are read: %w", len(payload), maxPayload, ErrMalformed)
 	}
-	p, own := decodeOwn(payload)
-	if !own {
-		var err error
-		if p, err = decodeStrictly(payload); err != nil {
-			return Payload{}, err
-		}
+	p, err := decodeFields(payload)
+	if err != nil {
+		return Payload{}, err
 	}
 	if p.Path != path {
 		return Payload{}, fmt.Errorf("payload of another path in a task of type %q: %w", typ, ErrMalformed)
@@ -43,24 +47,20 @@ func Decode(typ string, payload []byte) (Payload, error) {
 	return p, nil
 }
 
-// decodeOwn reads what New and Task write, which is nearly every payload: what
-// scanned knows, and for the rest equal bytes after a round trip, which say all
-// that decodeStrictly looks for: no unknown
-// or repeated field, no name in another case, nothing after the end.
-func decodeOwn(payload []byte) (Payload, bool) {
-	p, own := scanned(payload)
-	if !own {
-		p = Payload{}
-		if json.Unmarshal(payload, &p) != nil {
-			return Payload{}, false
+// decodeFields has a fast path for the payloads that Task writes: a payload that
+// encodes to the same bytes again has no unknown, repeated or misspelled field.
+func decodeFields(payload []byte) (Payload, error) {
+	var p Payload
+	if err := json.Unmarshal(payload, &p); err == nil && p.Version == PayloadVersion {
+		if again, err := json.Marshal(p); err == nil && bytes.Equal(again, payload) {
+			return p, nil
 		}
-		again, err := json.Marshal(p)
-		own = err == nil && bytes.Equal(again, payload)
 	}
-	return p, own && p.Version == PayloadVersion
+	return decodeStrictly(payload)
 }
 
-// decodeStrictly reads a payload that may have been written by anybody.
+// decodeStrictly reads the version first, so that a newer payload is recognised
+// whatever its other fields look like.
 func decodeStrictly(payload []byte) (Payload, error) {
 	var head struct {
 		Version int `json:"v"`
@@ -74,7 +74,7 @@ func decodeStrictly(payload []byte) (Payload, error) {
 	if head.Version < 1 {
 		return Payload{}, fmt.Errorf("payload has no version: %w", ErrMalformed)
 	}
-	if err := checkNames(payload); err != nil {
+	if err := checkNames(json.NewDecoder(bytes.NewReader(payload))); err != nil {
 		return Payload{}, fmt.Errorf("read payload fields of version %d: %w: %w", head.Version, err, ErrMalformed)
 	}
 	var p Payload
@@ -86,45 +86,43 @@ func decodeStrictly(payload []byte) (Payload, error) {
 	return p, nil
 }
 
-// checkNames finds names that encoding/json would silently take for others:
-// repeated ones, of which the last would win, and ones in another case.
-func checkNames(payload []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(payload))
-	dec.UseNumber()
-	type level struct {
-		names map[string]bool // nil in an array
-		value bool            // the next token is a value
+// checkNames reads one JSON value and rejects field names that encoding/json
+// accepts silently: repeated ones, of which the last wins, and ones that differ
+// from a known name in case only.
+func checkNames(dec *json.Decoder) error {
+	token, err := dec.Token()
+	if err != nil {
+		return errors.New("not JSON")
 	}
-	var open []level
-	for {
-		token, err := dec.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return errors.New("not JSON")
-		}
-		top := len(open) - 1
-		if name, is := token.(string); is && top >= 0 && open[top].names != nil && !open[top].value {
-			if open[top].names[name] {
+	open, nested := token.(json.Delim)
+	if !nested {
+		return nil
+	}
+	seen := map[any]bool{}
+	for dec.More() {
+		if open == '{' {
+			name, err := dec.Token()
+			switch {
+			case err != nil:
+				return errors.New("not JSON")
+			case seen[name]:
 				return errors.New("a field is given twice")
-			}
-			if strings.ContainsFunc(name, func(c rune) bool { return c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {
+			case strings.ContainsFunc(name.(string), isForeign): // between { and } a token that begins a pair is a string
 				return errors.New("unknown field")
 			}
-			open[top].names[name], open[top].value = true, true
-			continue
+			seen[name] = true
 		}
-		if top >= 0 {
-			open[top].value = false
-		}
-		switch token {
-		case json.Delim('{'):
-			open = append(open, level{names: map[string]bool{}})
-		case json.Delim('['):
-			open = append(open, level{})
-		case json.Delim('}'), json.Delim(']'):
-			open = open[:top]
+		if err := checkNames(dec); err != nil {
+			return err
 		}
 	}
+	if _, err := dec.Token(); err != nil {
+		return errors.New("not JSON")
+	}
+	return nil
+}
+
+// isForeign is true for characters that occur in no field name of a payload.
+func isForeign(c rune) bool {
+	return c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9')
 }

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
-// edit takes a good payload and changes it as JSON.
+// edit returns a valid payload with a change to its JSON.
 func edit(t testing.TB, change func(p map[string]any)) []byte {
 	t.Helper()
 	p, err := New(Recognize, file(hashA), Params{}, 0)
@@ -34,21 +36,21 @@ func TestDecodeReadsWhatNewWrote(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-func TestDecodeLeavesNewerWorkForANewerWorker(t *testing.T) {
+func TestDecodeReportsNewerTypesAndVersions(t *testing.T) {
 	t.Parallel()
 	good := edit(t, func(map[string]any) {})
 	for name, tc := range map[string]struct {
 		typ string
 		raw []byte
 	}{
-		"a type of tomorrow":             {"audd:lyrics", good},
-		"no type":                        {"", good},
-		"a path is no type":              {"recognize", good},
-		"a type of another service":      {"email:send", good},
-		"a type that is almost ours":     {"audd:audd:recognize", good},
-		"an unknown type and no payload": {"audd:lyrics", nil},
-		"the next version":               {"audd:recognize", edit(t, func(p map[string]any) { p["v"] = 2 })},
-		"a version in another shape":     {"audd:recognize", []byte(`{"v":7,"Input":["x"],"input":1}`)},
+		"an unknown audd type":                   {"audd:lyrics", good},
+		"an empty type":                          {"", good},
+		"a path without prefix":                  {"recognize", good},
+		"a type of another service":              {"email:send", good},
+		"a type with a repeated prefix":          {"audd:audd:recognize", good},
+		"an unknown type and no payload":         {"audd:lyrics", nil},
+		"the next version":                       {"audd:recognize", edit(t, func(p map[string]any) { p["v"] = 2 })},
+		"a newer version with other field types": {"audd:recognize", []byte(`{"v":7,"Input":["x"],"input":1}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +61,7 @@ func TestDecodeLeavesNewerWorkForANewerWorker(t *testing.T) {
 	}
 }
 
-func TestDecodeRejectsWhatItCannotRead(t *testing.T) {
+func TestDecodeRejectsMalformedPayloads(t *testing.T) {
 	t.Parallel()
 	set := func(field string, value any) []byte {
 		return edit(t, func(p map[string]any) { p[field] = value })
@@ -72,43 +74,43 @@ func TestDecodeRejectsWhatItCannotRead(t *testing.T) {
 		raw  []byte
 		want string
 	}{
-		"nothing":                     {nil, "read payload version"},
-		"no JSON":                     {[]byte("audio"), "read payload version"},
-		"an array":                    {[]byte("[]"), "read payload version"},
-		"null":                        {[]byte("null"), "has no version"},
-		"cut in the middle":           {[]byte(good[:len(good)/2]), "read payload version"},
-		"something behind it":         {[]byte(good + "{}"), "read payload version"},
-		"no version":                  {[]byte(`{"path":"recognize"}`), "has no version"},
-		"version 0":                   {set("v", 0), "has no version"},
-		"a negative version":          {set("v", -1), "has no version"},
-		"a version as text":           {set("v", "1"), "read payload version"},
-		"a broken version":            {set("v", 1.5), "read payload version"},
-		"an endless version":          {[]byte(`{"v":1e300}`), "read payload version"},
-		"an unknown field":            {set("token", "x"), "unknown field"},
-		"an unknown field of input":   {setIn("input", "audio", "x"), "unknown field"},
-		"an unknown parameter":        {setIn("params", "lyrics", true), "unknown field"},
-		"a field in another case":     {[]byte(strings.Replace(good, `"key"`, `"KEY"`, 1)), "unknown field"},
-		"a field in a foreign script": {[]byte(strings.Replace(good, `"key"`, `"\u212aey"`, 1)), "unknown field"},
-		"a field given twice":         {[]byte(strings.Replace(good, `"key":`, `"key":"x","key":`, 1)), "given twice"},
-		"a nested field given twice":  {[]byte(strings.Replace(good, `"kind":`, `"kind":"url","kind":`, 1)), "given twice"},
-		"a number for the key":        {set("key", 7), "wrong type"},
-		"a list for the input":        {set("input", []int{1}), "wrong type"},
-		"text for the size":           {setIn("input", "size", "big"), "wrong type"},
-		"a broken size":               {setIn("input", "size", 1.5), "wrong type"},
-		"text for return":             {setIn("params", "return", "spotify"), "wrong type"},
-		"another path":                {set("path", "enterprise"), "another path"},
-		"an unknown path":             {set("path", "lyrics"), "another path"},
-		"another key":                 {set("key", "recognize_x"), "key does not belong"},
-		"another content":             {setIn("input", "sha256", hashB), "key does not belong"},
-		"another parameter":           {setIn("params", "market", "de"), "key does not belong"},
-		"an unknown kind":             {setIn("input", "kind", "ftp"), "input kind"},
-		"a negative size":             {setIn("input", "size", -1), "size"},
-		"a negative duration":         {setIn("input", "seconds", -1), "seconds"},
-		"an endless duration":         {setIn("input", "seconds", 1e300), "seconds"},
-		"a negative bound":            {set("max_units", -1), "max_units"},
-		"a huge payload":              {[]byte(`{"v":1,"key":"` + strings.Repeat("x", maxPayload) + `"}`), "at most"},
-		"a huge path":                 {setIn("input", "path", "/"+strings.Repeat("x", MaxPath)), "input path"},
-		"deep nesting":                {[]byte(`{"v":1,"input":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`), "payload"},
+		"an empty payload":          {nil, "read payload version"},
+		"not JSON":                  {[]byte("audio"), "read payload version"},
+		"an array":                  {[]byte("[]"), "read payload version"},
+		"null":                      {[]byte("null"), "has no version"},
+		"cut in the middle":         {[]byte(good[:len(good)/2]), "read payload version"},
+		"data after the payload":    {[]byte(good + "{}"), "read payload version"},
+		"no version":                {[]byte(`{"path":"recognize"}`), "has no version"},
+		"version 0":                 {set("v", 0), "has no version"},
+		"a negative version":        {set("v", -1), "has no version"},
+		"a version as text":         {set("v", "1"), "read payload version"},
+		"a fractional version":      {set("v", 1.5), "read payload version"},
+		"a version out of range":    {[]byte(`{"v":1e300}`), "read payload version"},
+		"an unknown field":          {set("token", "x"), "unknown field"},
+		"an unknown field of input": {setIn("input", "audio", "x"), "unknown field"},
+		"an unknown parameter":      {setIn("params", "lyrics", true), "unknown field"},
+		"a field in another case":   {[]byte(strings.Replace(good, `"key"`, `"KEY"`, 1)), "unknown field"},
+		"a field name with an escaped look-alike letter": {[]byte(strings.Replace(good, `"key"`, `"\u212aey"`, 1)), "unknown field"},
+		"a field given twice":                            {[]byte(strings.Replace(good, `"key":`, `"key":"x","key":`, 1)), "given twice"},
+		"a nested field given twice":                     {[]byte(strings.Replace(good, `"kind":`, `"kind":"url","kind":`, 1)), "given twice"},
+		"a number for the key":                           {set("key", 7), "wrong type"},
+		"a list for the input":                           {set("input", []int{1}), "wrong type"},
+		"text for the size":                              {setIn("input", "size", "big"), "wrong type"},
+		"a fractional size":                              {setIn("input", "size", 1.5), "wrong type"},
+		"text for return":                                {setIn("params", "return", "spotify"), "wrong type"},
+		"another path":                                   {set("path", "enterprise"), "another path"},
+		"an unknown path":                                {set("path", "lyrics"), "another path"},
+		"another key":                                    {set("key", "recognize_x"), "key does not match"},
+		"another content":                                {setIn("input", "sha256", hashB), "key does not match"},
+		"another parameter":                              {setIn("params", "market", "de"), "key does not match"},
+		"an unknown kind":                                {setIn("input", "kind", "ftp"), "input kind"},
+		"a negative size":                                {setIn("input", "size", -1), "size"},
+		"a negative duration":                            {setIn("input", "seconds", -1), "seconds"},
+		"a duration out of range":                        {setIn("input", "seconds", 1e300), "seconds"},
+		"a negative bound":                               {set("max_units", -1), "max_units"},
+		"a huge payload":                                 {[]byte(`{"v":1,"key":"` + strings.Repeat("x", maxPayload) + `"}`), "at most"},
+		"a huge path":                                    {setIn("input", "path", "/"+strings.Repeat("x", MaxPath)), "input path"},
+		"deep nesting":                                   {[]byte(`{"v":1,"input":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`), "payload"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +153,7 @@ func TestDecodeErrorsNeverQuoteThePayload(t *testing.T) {
 		}
 		var m map[string]any
 		require.NoError(t, json.Unmarshal(raw, &m))
-		for target := range 12 { // every text in turn becomes the secret
+		for target := range 12 { // each string in turn is replaced by the secret
 			n := 0
 			changed := walk(m, func(v any) (any, bool) {
 				if _, is := v.(string); is {
@@ -170,7 +172,7 @@ func TestDecodeErrorsNeverQuoteThePayload(t *testing.T) {
 	}
 }
 
-func TestDecodeNeverPanicsOnChangedPayloads(t *testing.T) {
+func TestDecodeNeverPanicsOnCorruptedPayloads(t *testing.T) {
 	t.Parallel()
 	good := edit(t, func(map[string]any) {})
 	rapid.Check(t, func(t *rapid.T) {
@@ -201,6 +203,11 @@ func FuzzDecode(f *testing.F) {
 	f.Add("audd:upload", []byte(`{"v":1,"params":{"audio_id":null}}`))
 	f.Add("audd:x", []byte(`{"v":1e9}`))
 	f.Fuzz(func(t *testing.T, typ string, raw []byte) {
+		if fast, err := decodeFields(raw); err == nil { // the fast path accepts nothing that the strict one rejects
+			if strict, err := decodeStrictly(raw); err != nil || !cmp.Equal(fast, strict) {
+				t.Fatalf("fast %+v, strict %+v (%v)", fast, strict, err)
+			}
+		}
 		p, err := Decode(typ, raw)
 		switch {
 		case err == nil:
@@ -208,15 +215,32 @@ func FuzzDecode(f *testing.F) {
 			if merr != nil {
 				t.Fatal(merr)
 			}
-			if _, err := Decode(typ, again); err != nil {
-				t.Fatalf("what was read cannot be read again: %v", err)
+			back, err := Decode(typ, again)
+			if err != nil {
+				t.Fatalf("a decoded payload cannot be decoded again: %v", err)
+			}
+			if diff := cmp.Diff(p, back, cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("a payload changes on its way through JSON: %s", diff)
 			}
 		case errors.Is(err, ErrMalformed) == errors.Is(err, ErrNewerPayload):
-			t.Fatalf("malformed or newer, not both: %v", err)
+			t.Fatalf("must be either malformed or newer: %v", err)
 		case strings.Contains(err.Error(), "\n"):
 			t.Fatalf("more than one line: %q", err)
 		case len(raw) > 64 && strings.Contains(err.Error(), strconv.Quote(string(raw))):
 			t.Fatalf("quotes the payload: %q", err)
 		}
 	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	p, err := New(Recognize, link("https://bench.example/clip-000001.mp3"), Params{}, 0)
+	require.NoError(b, err)
+	raw, err := json.Marshal(p)
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Decode(Recognize.Type(), raw); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

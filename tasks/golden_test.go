@@ -26,7 +26,7 @@ func file(hash string) Input {
 
 func link(raw string) Input { return Input{Kind: URLInput, URL: raw} }
 
-// golden compares with a file of testdata, or writes it with -update.
+// golden compares got with a file in testdata, or writes the file with -update.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -37,11 +37,11 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "go test ./tasks -update writes it; keys and payloads in Redis and SQL outlive a release")
+	assert.Equal(t, string(want), got, "to accept the change: go test ./tasks -update. Keys and payloads in Redis and SQL outlive a release")
 }
 
-// keyCases is every row of the key table: what counts and what does not. Cases
-// of one work share a name; every other case is work of its own.
+// keyCases covers every row of the key table. Cases with the same work must have
+// the same key; cases with different work must have different keys.
 var keyCases = []struct {
 	work   string
 	path   Path
@@ -86,7 +86,7 @@ var keyCases = []struct {
 	{"upload, slot 7 from a URL", Upload, link("https://h.example/a.mp3"), Params{AudioID: new(int64(7)), Source: "main"}},
 }
 
-func TestKeysAreWhatTheyWere(t *testing.T) {
+func TestKeysMatchTheGoldenFile(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	keys, works := map[string]string{}, map[string]string{}
@@ -141,7 +141,7 @@ var payloads = map[string]func() (Payload, error){
 	},
 }
 
-func TestPayloadsAreWhatTheyWere(t *testing.T) {
+func TestPayloadsMatchTheGoldenFiles(t *testing.T) {
 	t.Parallel()
 	for name, build := range payloads {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestPayloadsAreWhatTheyWere(t *testing.T) {
 	}
 }
 
-func TestPayloadsOfEveryReleaseAreRead(t *testing.T) {
+func TestDecodeReadsEveryGoldenPayload(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("testdata/*.json")
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestPayloadsOfEveryReleaseAreRead(t *testing.T) {
 	}
 }
 
-func TestPayloadsHoldReferencesOnly(t *testing.T) {
+func TestPayloadsHaveOnlyKnownFieldsAndStaySmall(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]bool{"v": true, "path": true, "key": true, "input": true, "params": true, "max_units": true}
 	for name, build := range payloads {

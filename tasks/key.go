@@ -3,60 +3,59 @@ package tasks
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"fmt"
 	"sort"
 	"strconv"
 	"strings"
 )
 
-// field is one parameter that is part of a key.
+// field is one parameter that is part of the key.
 type field struct {
 	name  string
-	value func(Params) string // "" = AudD's default, left out of the key
+	value func(Params) string // "" = AudD's default, not hashed
 }
 
-// keyFields is the table of what makes two tasks the same work, beside the
-// path and the content. A parameter that changes what AudD answers belongs
-// here; one that only bounds cost (max_units) or routes a call (the source of
-// a recognition) does not. The defaults of skip, every and limit are those
-// AudD's own tools calculate with. An upload's slot belongs to an account, so
-// there the source counts. Changing a row changes keys: testdata/keys.golden
-// must then change in the same commit.
+// keyFields lists the parameters that are part of the key, besides path and
+// content: those that change AudD's answer. max_units only bounds cost and the
+// source of a recognition only routes the call, so they are not part of it. An
+// upload's source is, because a catalog slot belongs to an account. The
+// defaults of skip, every and limit are those of AudD's own tools. Changing a
+// row changes keys and testdata/keys.golden.
 var keyFields = map[Path][]field{
 	Recognize: {
 		{"return", func(p Params) string { return strings.Join(sortedSet(p.Return), ",") }},
-		{"market", func(p Params) string { return defaulted(p.Market, "us") }},
+		{"market", func(p Params) string { return text(new(plain(p.Market)), "us") }},
 	},
 	Enterprise: {
-		{"skip", func(p Params) string { return number(p.Skip, 0) }},
-		{"every", func(p Params) string { return number(p.Every, 1) }},
-		{"limit", func(p Params) string { return number(p.Limit, 0) }},
-		{"skip_first_seconds", func(p Params) string { return number(&p.SkipFirstSeconds, 0) }},
-		{"use_timecode", func(p Params) string { return truth(p.UseTimecode, false) }},
-		{"accurate_offsets", func(p Params) string { return truth(p.AccurateOffsets == nil || *p.AccurateOffsets, true) }},
+		{"skip", func(p Params) string { return text(p.Skip, 0) }},
+		{"every", func(p Params) string { return text(p.Every, 1) }},
+		{"limit", func(p Params) string { return text(p.Limit, 0) }},
+		{"skip_first_seconds", func(p Params) string { return text(&p.SkipFirstSeconds, 0) }},
+		{"use_timecode", func(p Params) string { return text(&p.UseTimecode, false) }},
+		{"accurate_offsets", func(p Params) string { return text(p.AccurateOffsets, true) }},
 	},
 	Upload: {
 		{"source", func(p Params) string { return plain(p.Source) }},
-		{"audio_id", func(p Params) string { return audioID(p.AudioID) }},
+		{"audio_id", func(p Params) string { return text(p.AudioID, -1) }},
 	},
 }
 
-// keyText writes a key's hash: base32 in lower case, without padding.
+// keyText encodes the hash: base32 in lower case, without padding.
 var keyText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// keyDomain begins what is hashed, so that no other hash of this module can
-// ever equal a key. Its number rises if the derivation itself changes.
+// keyDomain is the start of the hashed text, so that no other hash of this
+// module equals a key. Its number rises if the derivation changes.
 const keyDomain = "reprise task key 1\n"
 
-// Key is the identity of the work and the asynq task id:
-// "<path>_" + base32(sha256(path, content, parameters)), 52 lower-case
-// characters, no slash (asynqmon cannot address ids with one).
+// Key identifies the work and is the asynq task id: "<path>_" and 52 lower-case
+// base32 characters of a SHA-256 over path, content and parameters. It has no
+// slash, because asynqmon cannot address ids with one.
 //
-// The content is the SHA-256 of the audio; for a clip, that of the recording
-// it was cut from and how it was cut, because another encoder makes other
-// bytes of the same clip; for a URL, the URL without its signature. Every
-// value is hashed with its name and length, so that no two different lists of
-// values look the same. A parameter at its default is left out: saying what
-// goes without saying does not make it other work.
+// The content of a file is its SHA-256. The content of a clip is the SHA-256 of
+// the original recording and the cut, because encoders produce different bytes
+// for the same clip. The content of a URL is CanonicalURL. Each value is hashed
+// with its name and length, so that different values never produce the same
+// text. A parameter at its default is not hashed.
 func Key(path Path, in Input, params Params) string {
 	hashed := make([]byte, 0, 256)
 	line := func(name, value string) {
@@ -84,7 +83,7 @@ func Key(path Path, in Input, params Params) string {
 	return string(path) + "_" + keyText.EncodeToString(sum[:])
 }
 
-// plain is how names and hashes are compared: trimmed and in lower case.
+// plain normalizes a name or hash: trimmed, lower case.
 func plain(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
 func sortedSet(values []string) []string {
@@ -104,30 +103,10 @@ func sortedSet(values []string) []string {
 	return out
 }
 
-func defaulted(v, def string) string {
-	if v = plain(v); v == def {
-		return ""
-	}
-	return v
-}
-
-func number(v *int, def int) string {
+// text formats a parameter; nil and the default are "".
+func text[T comparable](v *T, def T) string {
 	if v == nil || *v == def {
 		return ""
 	}
-	return strconv.Itoa(*v)
-}
-
-func truth(v, def bool) string {
-	if v == def {
-		return ""
-	}
-	return strconv.FormatBool(v)
-}
-
-func audioID(v *int64) string {
-	if v == nil {
-		return ""
-	}
-	return strconv.FormatInt(*v, 10)
+	return fmt.Sprint(*v)
 }

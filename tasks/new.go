@@ -11,28 +11,28 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// Defaults of the options every task is enqueued with.
+// The asynq options of every task.
 const (
-	// MaxRetry is far above every budget: the policy decides, never asynq,
-	// which archives even a snoozed task once Retried ≥ MaxRetry
+	// MaxRetry is far above every budget, because retrypolicy decides when a
+	// task ends: asynq archives even a snoozed task once Retried ≥ MaxRetry
 	// (asynq processor.go handleFailedMessage).
 	MaxRetry = math.MaxInt32 / 2
-	// Retention keeps the id of a finished task taken for 24 h, so that an
-	// enqueue whose reply was lost cannot run the task again.
+	// Retention keeps the id of a finished task in use, so that an enqueue
+	// repeated after a lost reply does not run the task again.
 	Retention = 24 * time.Hour
 	// SlotWait is the longest a delivery waits in its slot for a gate.
 	SlotWait = time.Minute
-	// TimeoutMargin is what asynq's Timeout leaves beyond call and wait.
+	// TimeoutMargin is the part of Timeout that is left to settle the call.
 	TimeoutMargin = 90 * time.Second
 )
 
 // Timeout is the asynq Timeout of a path: call timeout + slot wait + margin,
-// so that the handler always returns before asynq gives up on it.
+// so that the handler returns before asynq cancels it.
 func (p Path) Timeout() time.Duration { return p.CallTimeout() + SlotWait + TimeoutMargin }
 
-// New builds the payload of a task: it brings names and hashes into their one
-// form (trimmed, lower case, providers sorted), sets version and key, then
-// validates. maxUnits is the most one call may be billed, 0 for no bound.
+// New builds the payload of a task. It normalizes names and hashes (trimmed,
+// lower case, providers sorted), sets version and key, and validates. maxUnits
+// is the most units one call may be billed; 0 means no bound.
 func New(path Path, in Input, params Params, maxUnits int64) (Payload, error) {
 	params.Return = sortedSet(params.Return)
 	params.Market, params.Source = plain(params.Market), plain(params.Source)
@@ -46,13 +46,12 @@ func New(path Path, in Input, params Params, maxUnits int64) (Payload, error) {
 	return p, nil
 }
 
-// Task turns a payload into the asynq task of a group's queue, with the key as
-// task id. Enqueuing it twice conflicts (asynq.ErrTaskIDConflict), which means
-// it is queued already. An invalid payload or group is an error.
+// Task returns the asynq task for a group's queue, with the key as task id. A
+// second enqueue fails with asynq.ErrTaskIDConflict: the task is queued
+// already. An invalid payload or group is an error.
 //
-// asynq's Unique is not used: its lock runs out while a task still waits, and
-// the task id is the better guard. Deadline is not used either, because each
-// attempt past one fails at once.
+// asynq's Unique is not used, because its lock can expire while the task still
+// waits. Deadline is not used, because every attempt after it fails at once.
 func (p Payload) Task(group string) (*asynq.Task, error) {
 	if err := errors.Join(p.Validate(), ValidateGroup(group)); err != nil {
 		return nil, fmt.Errorf("make %s task: %w", p.Path, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTaskCarriesItsOptionsToTheQueue(t *testing.T) {
+func TestTaskOptionsReachTheQueue(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
 	opt := asynq.RedisClientOpt{Addr: server.Addr()}
@@ -35,17 +35,17 @@ func TestTaskCarriesItsOptionsToTheQueue(t *testing.T) {
 
 		stored, err := inspector.GetTaskInfo(info.Queue, info.ID)
 		require.NoError(t, err)
-		assert.Equal(t, MaxRetry, stored.MaxRetry, "it survives asynq's 32 bits")
+		assert.Equal(t, MaxRetry, stored.MaxRetry, "fits into asynq's 32 bits")
 		got, err := Decode(stored.Type, stored.Payload)
 		require.NoError(t, err)
 		assert.Equal(t, p, got)
 
 		_, err = client.Enqueue(task)
-		assert.ErrorIs(t, err, asynq.ErrTaskIDConflict, "the same work twice is one task")
+		assert.ErrorIs(t, err, asynq.ErrTaskIDConflict, "the second enqueue of the same work conflicts")
 	}
 }
 
-func TestTaskRefusesWhatNewDidNotMake(t *testing.T) {
+func TestTaskRejectsInvalidGroupsAndKeys(t *testing.T) {
 	t.Parallel()
 	p, err := New(Recognize, file(hashA), Params{}, 0)
 	require.NoError(t, err)
@@ -53,24 +53,24 @@ func TestTaskRefusesWhatNewDidNotMake(t *testing.T) {
 	require.ErrorContains(t, err, "group")
 	p.Key = "recognize_other"
 	_, err = p.Task("")
-	assert.ErrorContains(t, err, "key does not belong")
+	assert.ErrorContains(t, err, "key does not match")
 }
 
-func TestOptionsFitAsynq(t *testing.T) {
+func TestTaskOptionsFitAsynq(t *testing.T) {
 	t.Parallel()
 	assert.LessOrEqual(t, MaxRetry, math.MaxInt32, "asynq stores 32 bits")
 	assert.Greater(t, MaxRetry, 1_000_000, "far above every budget")
 	assert.Zero(t, Retention%time.Second, "asynq stores whole seconds")
 	for _, path := range Paths {
 		assert.Zero(t, path.Timeout()%time.Second, "%s", path)
-		assert.Less(t, path.CallTimeout()+SlotWait, path.Timeout()-30*time.Second, "%s: the handler returns before asynq gives up", path)
+		assert.Less(t, path.CallTimeout()+SlotWait, path.Timeout()-30*time.Second, "%s: the handler returns before asynq cancels it", path)
 	}
 	assert.Equal(t, time.Minute, Recognize.CallTimeout())
 	assert.Equal(t, time.Hour, Enterprise.CallTimeout())
 	assert.Equal(t, 10*time.Minute, Upload.CallTimeout())
 }
 
-func TestExpiredAt(t *testing.T) {
+func TestURLExpiresAtItsTime(t *testing.T) {
 	t.Parallel()
 	in := Input{ExpiresAt: 100}
 	assert.False(t, in.ExpiredAt(time.Unix(99, 999)))

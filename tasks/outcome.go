@@ -2,11 +2,12 @@ package tasks
 
 import "slices"
 
-// Outcome is what happened in one attempt. The words are the same in code,
-// logs, metrics, archive reasons and documentation.
+// Outcome is the result of one attempt. The words are the same in code, logs,
+// metrics, archive reasons and documentation.
 type Outcome string
 
-// The closed set of outcomes; retrypolicy's table says what follows from each.
+// The closed set of outcomes. The table in retrypolicy/doc.go says when each
+// one occurs and what follows from it.
 const (
 	Match             Outcome = "match"
 	NoMatch           Outcome = "no_match"
@@ -58,12 +59,37 @@ type Verdict string
 
 // The closed set of verdicts.
 const (
-	Done    Verdict = "done"    // settled, a result is stored
+	Done    Verdict = "done"    // finished, a result is stored
 	Retry   Verdict = "retry"   // back to the queue after a backoff, attempt counted
 	Snooze  Verdict = "snooze"  // back to the queue, no attempt counted
 	Archive Verdict = "archive" // stopped, with its reason
-	Hold    Verdict = "hold"    // an upload that may have arrived: a person decides
+	Hold    Verdict = "hold"    // an upload that may have arrived: an operator decides
 )
 
 // Verdicts lists every verdict in a stable order.
 var Verdicts = []Verdict{Done, Retry, Snooze, Archive, Hold}
+
+// Channel is how an attempt counts for the circuit breaker.
+type Channel string
+
+// The closed set of channels.
+const (
+	ChannelSuccess  Channel = "success"  // AudD answered and the account is fine
+	ChannelFailure  Channel = "failure"  // AudD or the network on the way to it failed
+	ChannelAccount  Channel = "account"  // AudD refused the account
+	ChannelExcluded Channel = "excluded" // the call says nothing about AudD's health
+	ChannelNone     Channel = "none"     // no call was made
+)
+
+// LatchEffect is what one attempt does to its upload's latch, the durable row
+// that allows one send. Recognitions have no latch.
+type LatchEffect string
+
+// The closed set of latch effects.
+const (
+	LatchSettled   LatchEffect = "settled"   // the upload arrived
+	LatchReleased  LatchEffect = "released"  // unsent or refused before work: the next generation may send
+	LatchRejected  LatchEffect = "rejected"  // AudD rejected this content or request
+	LatchUncertain LatchEffect = "uncertain" // the upload may have arrived: an operator decides
+	LatchUntouched LatchEffect = "untouched" // no effect; never reported to the ledger
+)

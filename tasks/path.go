@@ -8,7 +8,7 @@ import (
 )
 
 // Path is one of the three kinds of AudD call. They differ in cost and risk,
-// so each has its own queue, slots, limits and deadlines.
+// so each has its own queue, slots, limits and timeouts.
 type Path string
 
 // The closed set of paths.
@@ -28,7 +28,7 @@ func ParsePath(name string) (Path, error) {
 			return p, nil
 		}
 	}
-	return "", fmt.Errorf("unknown path %q: want recognize, enterprise or upload", name)
+	return "", fmt.Errorf("unknown path %q: must be recognize, enterprise or upload", name)
 }
 
 // Type is the asynq task type of the path, for example "audd:recognize".
@@ -40,9 +40,8 @@ func pathOfType(typ string) (Path, bool) {
 	return p, err == nil && p.Type() == typ
 }
 
-// CallTimeout is the default bound on one AudD call on the path: 60 s, 1 h and
-// 10 min. AudD's own SDKs use 60 s and 1 h; their 60 s for uploads is too
-// short for large tracks on slow links.
+// CallTimeout is the time that Timeout reserves for one AudD call on the path:
+// 60 s, 1 h and 10 min, the defaults of the AudD client (audd.Timeouts).
 func (p Path) CallTimeout() time.Duration {
 	switch p {
 	case Enterprise:
@@ -63,12 +62,12 @@ func (p Path) Queue(group string) string {
 	return string(p) + "." + group
 }
 
-// SplitQueue is the inverse of Path.Queue.
+// SplitQueue is the inverse of Path.Queue. Other queue names are an error.
 func SplitQueue(queue string) (p Path, group string, err error) {
 	name, group, grouped := strings.Cut(queue, ".")
 	p, err = ParsePath(name)
 	if err == nil && grouped && group == "" {
-		err = errors.New("the group has no name")
+		err = errors.New("the group name is empty")
 	}
 	if err = errors.Join(err, ValidateGroup(group)); err != nil {
 		return "", "", fmt.Errorf("read queue %q: %w", queue, err)
@@ -77,16 +76,16 @@ func SplitQueue(queue string) (p Path, group string, err error) {
 }
 
 // ValidateGroup checks the name of a group: up to 63 lower-case letters,
-// digits, "-" and "_", the first a letter or digit. "" is no group. The name
-// becomes part of Redis keys, labels and addresses, which forbids the rest.
+// digits, "-" and "_", beginning with a letter or digit, so that it fits into
+// Redis keys, metric labels and URLs. "" means no group and is valid.
 func ValidateGroup(group string) error {
 	if len(group) > 63 {
-		return fmt.Errorf("group of %d characters: want at most 63", len(group))
+		return fmt.Errorf("group of %d characters: must be at most 63", len(group))
 	}
 	for i, c := range group {
 		letter := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
 		if !letter && (i == 0 || c != '-' && c != '_') {
-			return fmt.Errorf("group %q: want lower-case letters, digits, - and _", group)
+			return fmt.Errorf("group %q: must be lower-case letters, digits, - and _, beginning with a letter or digit", group)
 		}
 	}
 	return nil

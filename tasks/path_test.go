@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestQueueNamesGoThereAndBack(t *testing.T) {
+func TestSplitQueueIsTheInverseOfQueue(t *testing.T) {
 	t.Parallel()
 	for _, path := range Paths {
 		for group, want := range map[string]string{"": string(path), "ugc": string(path) + ".ugc", "a-b_c9": string(path) + ".a-b_c9"} {
@@ -33,7 +33,7 @@ func TestQueueNamesGoThereAndBack(t *testing.T) {
 	})
 }
 
-func TestSplitQueueRefusesOtherQueues(t *testing.T) {
+func TestSplitQueueRejectsOtherQueues(t *testing.T) {
 	t.Parallel()
 	for _, queue := range []string{"", "default", "lyrics.ugc", "recognize.", "recognize.a.b", "recognize.UGC", "Recognize", "recognize.{x}", " recognize"} {
 		_, _, err := SplitQueue(queue)
@@ -41,7 +41,7 @@ func TestSplitQueueRefusesOtherQueues(t *testing.T) {
 	}
 }
 
-func TestGroupsAreNamesThatFitEverywhere(t *testing.T) {
+func TestValidateGroupRejectsUnsafeNames(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{"A", "ü", "a b", "a/b", "a:b", "a.b", "{a}", "-a", "_a", "\xff", strings.Repeat("a", 64)} {
 		require.Error(t, ValidateGroup(group), "%q", group)
@@ -49,7 +49,7 @@ func TestGroupsAreNamesThatFitEverywhere(t *testing.T) {
 	assert.NoError(t, ValidateGroup(strings.Repeat("a", 63)))
 }
 
-func TestParsePathKnowsThreePaths(t *testing.T) {
+func TestParsePathAcceptsTheThreePaths(t *testing.T) {
 	t.Parallel()
 	for _, path := range Paths {
 		got, err := ParsePath(string(path))
@@ -63,8 +63,8 @@ func TestParsePathKnowsThreePaths(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// The words are labels, log values and column values: lower case, each once.
-func TestEnumsAreClosedSetsOfWords(t *testing.T) {
+// Enum values are metric labels, log values and column values.
+func TestEnumValuesAreUniqueLowerCaseWords(t *testing.T) {
 	t.Parallel()
 	word := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 	seen := map[string]bool{}
@@ -87,7 +87,7 @@ func TestEnumsAreClosedSetsOfWords(t *testing.T) {
 	assert.Len(t, Paths, 3)
 }
 
-func TestKeysAreFitForIDs(t *testing.T) {
+func TestKeysHaveTheFormOfATaskID(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		path := rapid.SampledFrom(Paths).Draw(t, "path")
@@ -99,9 +99,9 @@ func TestKeysAreFitForIDs(t *testing.T) {
 	})
 }
 
-// Values that spell out the separators of the hashed text must not be able to
-// look like other values.
-func TestKeysDoNotMixUpFields(t *testing.T) {
+// Values that contain the separators of the hashed text must not collide with
+// other values.
+func TestKeysDifferWhenAnyParameterDiffers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[a-z=:0-9\n]{0,12}`)

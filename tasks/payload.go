@@ -1,20 +1,16 @@
 package tasks
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // PayloadVersion is the version this build writes and the newest it reads.
 //
-// A worker rejects fields it does not know, so that it never ignores a bound
-// or a parameter: a new field needs a new version, written only by payloads
-// that use the field.
+// A worker rejects unknown fields, because ignoring a bound or a parameter
+// costs money or gives a wrong answer. A new field therefore needs a new
+// version, written only by payloads that use the field.
 const PayloadVersion = 1
 
-// Bounds on the fields of a payload, so that arithmetic on them cannot
-// overflow and a payload stays small: asynq rewrites those of active tasks
-// every few seconds.
+// Bounds on the fields of a payload. They prevent overflow in arithmetic and
+// keep payloads small.
 const (
 	MaxURL     = 8 << 10            // bytes
 	MaxPath    = 4 << 10            // bytes
@@ -23,7 +19,7 @@ const (
 	MaxClip    = 64                 // bytes
 )
 
-// InputKind says where the audio is.
+// InputKind is where the audio is.
 type InputKind string
 
 // The closed set of input kinds.
@@ -40,23 +36,23 @@ type Input struct {
 	Path string `json:"path,omitempty"`
 	// URL may carry a signature; it is shown only without its query (RedactURL).
 	URL string `json:"url,omitempty"`
-	// Size is the file's length in bytes; 0 for URLs.
+	// Size is the length of the file in bytes; 0 for URLs.
 	Size int64 `json:"size,omitempty"`
-	// SHA256 is the content's hash in lower-case hex; empty for URLs.
+	// SHA256 is the hash of the content in lower-case hex; empty for URLs.
 	SHA256 string `json:"sha256,omitempty"`
-	// Clip says how the audio was cut ("12s@25%", "900s@1800s") from the
-	// recording whose content hash is OriginSHA256; both empty for a whole
-	// recording. SHA256, Size and Seconds are those of the clip.
+	// Clip describes how the audio was cut ("12s@25%", "900s@1800s") from the
+	// recording whose content hash is OriginSHA256. Both are empty for a whole
+	// recording. SHA256, Size and Seconds describe the clip.
 	Clip         string `json:"clip,omitempty"`
 	OriginSHA256 string `json:"origin_sha256,omitempty"`
 	// Seconds is the measured duration of the audio, 0 if unknown.
 	Seconds float64 `json:"seconds,omitempty"`
-	// ExpiresAt is when a signed URL stops working (Unix seconds), 0 if unknown.
+	// ExpiresAt is when a signed URL expires, in Unix seconds; 0 if unknown.
 	ExpiresAt int64 `json:"expires_at,omitempty"`
 }
 
-// Params are the parameters of a task that AudD sees. Which of them are part
-// of the key is the table in key.go.
+// Params are the parameters of the call to AudD. The table in key.go says
+// which of them are part of the key.
 type Params struct {
 	// Return lists metadata providers (recognize only): apple_music, spotify,
 	// deezer, musicbrainz.
@@ -71,35 +67,29 @@ type Params struct {
 	// SkipFirstSeconds excludes UseTimecode.
 	SkipFirstSeconds int  `json:"skip_first_seconds,omitempty"`
 	UseTimecode      bool `json:"use_timecode,omitempty"`
-	// AccurateOffsets asks for start and end within a chunk; nil = true, as AudD's SDKs send.
+	// AccurateOffsets asks for start and end within a chunk; nil = true, the
+	// value AudD's SDKs send.
 	AccurateOffsets *bool `json:"accurate_offsets,omitempty"`
 
 	// AudioID is the catalog slot of an upload.
 	AudioID *int64 `json:"audio_id,omitempty"`
-	// Source pins the task to one upstream account. An upload is always pinned.
+	// Source pins the task to one upstream account; required for an upload.
 	Source string `json:"source,omitempty"`
 }
 
-// Payload is the data of a task: references, hash and parameters. It holds no
-// audio, no token, no external id and no batch.
+// Payload is the data of a task: input reference, hash and parameters. It holds
+// no audio and no token. Build it with New.
 type Payload struct {
 	Version int    `json:"v"`
 	Path    Path   `json:"path"`
 	Key     string `json:"key"`
 	Input   Input  `json:"input"`
 	Params  Params `json:"params"`
-	// MaxUnits is the most the task may be billed; 0 = no bound of its own.
+	// MaxUnits is the most units one call may be billed; 0 = no bound.
 	MaxUnits int64 `json:"max_units,omitempty"`
 }
 
-// ErrNewerPayload means the type or version is not known to this build: the
-// task belongs to a newer worker and is left for it.
-var ErrNewerPayload = errors.New("payload is newer than this worker")
-
-// ErrMalformed means a payload of a version this build knows cannot be read.
-var ErrMalformed = errors.New("payload is malformed")
-
-// ExpiredAt reports whether a signed URL's expiry has passed at now.
+// ExpiredAt reports whether the URL has expired at now; false if unknown.
 func (in Input) ExpiredAt(now time.Time) bool {
 	return in.ExpiresAt != 0 && now.Unix() >= in.ExpiresAt
 }

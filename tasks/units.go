@@ -2,16 +2,16 @@ package tasks
 
 import "math"
 
-// ChunkSeconds is the length of audio AudD bills as one enterprise request
-// (AudD enterprise documentation; billing section of its OpenAPI text).
+// ChunkSeconds is the length of audio that AudD bills as one enterprise request
+// (AudD's enterprise documentation and OpenAPI description).
 const ChunkSeconds = 12
 
-// Units is an upper bound on what AudD bills for one call of the payload, and
-// whether such a bound exists. recognize and upload are 1. enterprise is 1 per
-// 12 s scanned: n = ceil((duration − skip_first_seconds)/12), at least 1; with
-// skip s and every e, ⌊n/(s+e)⌋·e + min(n mod (s+e), e). limit lowers it only
-// when limitCountsChunks is set, because AudD's sources disagree on its unit.
-// MaxUnits is the bound when the duration is not known.
+// Units returns an upper bound on the units AudD bills for one call, and whether
+// there is a bound. recognize and upload cost 1. enterprise costs 1 per 12 s
+// scanned: n = ceil((duration − skip_first_seconds)/12), at least 1; with skip s
+// and every e, ⌊n/(s+e)⌋·e + min(n mod (s+e), e). limit lowers the bound only if
+// limitCountsChunks is set, because AudD's sources disagree on its unit. If the
+// duration is unknown, MaxUnits is the bound.
 func (p Payload) Units(limitCountsChunks bool) (units int64, bounded bool) {
 	if p.Path != Enterprise {
 		return 1, true

@@ -3,22 +3,23 @@ package tasks
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// signing is one way to sign a URL: when every parameter of needs is there,
-// needs and drops are the signature and not the name of the content.
+// signing is one scheme for signing URLs. If all parameters of needs are
+// present, those of needs and drops belong to the signature, not to the content.
 type signing struct {
 	scheme string
 	needs  []string
 	drops  []string
 }
 
-// signings is the table of known signatures, names in lower case. A scheme
-// counts only when it is complete, because its names alone may name content:
-// "token", "st" and "policy" are ordinary words, and two recordings taken for
-// one would give a wrong answer, while a signature taken for content only
-// costs a call. It is part of the key: a changed row changes keys.
+// signings lists the known schemes, with parameter names in lower case. Names
+// such as "token" or "policy" may also identify content, so a scheme applies
+// only when it is complete: treating two recordings as one gives a wrong
+// answer, while treating a signature as content only costs one more call.
+// Changing a row changes keys.
 var signings = []signing{
 	{"AWS SigV4, S3-compatible", []string{"x-amz-signature"}, []string{
 		"x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-expires", "x-amz-signedheaders",
@@ -56,13 +57,13 @@ var signings = []signing{
 	{"exp and hmac", []string{"exp", "hmac"}, nil},
 }
 
-// CanonicalURL is the URL that names the content: lower-case scheme and host,
-// no default port, no password, needless percent escapes undone, parameters
-// sorted by name (equal names keep their order) and without a known signature.
-// User name and fragment stay: they may name the content. Nothing else is
-// guessed. Text that does not parse is returned trimmed.
+// CanonicalURL returns the URL that identifies the content: lower-case scheme
+// and host, no default port, no password, unnecessary percent escapes removed,
+// parameters sorted by name (equal names keep their order), known signatures
+// removed. User name and fragment stay, because they may identify the content.
+// Text that does not parse is returned trimmed.
 //
-// It is made for hashing and may still hold a secret: never show it.
+// The result is for hashing and may still hold a secret: never display it.
 func CanonicalURL(raw string) string {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || u.Host == "" {
@@ -100,8 +101,8 @@ func canonicalHost(scheme string, u *url.URL) string {
 	return host + ":" + port
 }
 
-// canonicalQuery works on the raw text: decoding it would drop what does not
-// decode, and so make different URLs one.
+// canonicalQuery works on the raw text, because decoding drops pairs that do
+// not decode and would make different URLs equal.
 func canonicalQuery(raw string) string {
 	if raw == "" {
 		return ""
@@ -118,7 +119,7 @@ func canonicalQuery(raw string) string {
 		pairs = append(pairs, pair{name, text})
 		have[strings.ToLower(name)] = true
 	}
-	signature := signatureOf(have) // of names without escapes: none needs one
+	signature := signatureOf(have)
 	pairs = slices.DeleteFunc(pairs, func(p pair) bool { return signature[strings.ToLower(p.name)] })
 	slices.SortStableFunc(pairs, func(a, b pair) int { return strings.Compare(a.name, b.name) })
 	var b strings.Builder
@@ -131,7 +132,7 @@ func canonicalQuery(raw string) string {
 	return b.String()
 }
 
-// signatureOf names the parameters that belong to complete signatures.
+// signatureOf returns the parameters that belong to complete signatures.
 func signatureOf(have map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	for _, s := range signings {
@@ -145,9 +146,9 @@ func signatureOf(have map[string]bool) map[string]bool {
 	return out
 }
 
-// plainEscapes undoes percent escapes of characters that never need one
-// (RFC 3986, 6.2.2) and writes the others in upper case. Text with a "%" that
-// begins no escape is left alone, or it could turn into another's escape.
+// plainEscapes decodes percent escapes of unreserved characters (RFC 3986,
+// section 6.2.2) and writes the others in upper case. Text with an invalid
+// escape is returned unchanged, because decoding could create a new escape.
 func plainEscapes(s string) string {
 	if strings.IndexByte(s, '%') < 0 {
 		return s
@@ -158,11 +159,12 @@ func plainEscapes(s string) string {
 			b.WriteByte(s[i])
 			continue
 		}
-		if i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2]) {
+		c, err := strconv.ParseUint(s[i+1:min(i+3, len(s))], 16, 8)
+		if err != nil || i+2 >= len(s) {
 			return s
 		}
-		if c := unhex(s[i+1])<<4 | unhex(s[i+2]); isUnreserved(c) {
-			b.WriteByte(c)
+		if isUnreserved(byte(c)) {
+			b.WriteByte(byte(c))
 		} else {
 			b.WriteString(strings.ToUpper(s[i : i+3]))
 		}
@@ -175,22 +177,8 @@ func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-func isHex(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-}
-
-func unhex(c byte) byte {
-	switch {
-	case c <= '9':
-		return c - '0'
-	case c <= 'F':
-		return c - 'A' + 10
-	}
-	return c - 'a' + 10
-}
-
-// RedactURL is the URL as logs, errors, metrics and pages may show it: without
-// user, query and fragment. Text that does not parse becomes "(unreadable URL)".
+// RedactURL returns the URL without user, query and fragment, safe for logs,
+// errors, metrics and pages. Text that does not parse becomes "(unreadable URL)".
 func RedactURL(raw string) string {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || u.Host == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNewBringsNamesIntoOneForm(t *testing.T) {
+func TestNewNormalizesNames(t *testing.T) {
 	t.Parallel()
 	p, err := New(Recognize, file(strings.ToUpper(hashA)), Params{Return: []string{"Spotify", "deezer", "spotify"}, Market: " DE", Source: "Main "}, 0)
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestNewDoesNotChangeItsArguments(t *testing.T) {
 	assert.Equal(t, []string{"spotify", "deezer"}, given)
 }
 
-func TestNewRefusesWhatCannotBeRight(t *testing.T) {
+func TestNewRejectsInvalidFields(t *testing.T) {
 	t.Parallel()
 	with := func(change func(*Input)) Input {
 		in := file(hashA)
@@ -45,48 +45,48 @@ func TestNewRefusesWhatCannotBeRight(t *testing.T) {
 		max    int64
 		want   string
 	}{
-		"an unknown path":                   {"lyrics", file(hashA), Params{}, 0, "path: want"},
-		"a negative bound":                  {Recognize, file(hashA), Params{}, -1, "max_units -1"},
-		"a provider that ended":             {Recognize, file(hashA), Params{Return: []string{"napster"}}, 0, "return: want only"},
-		"return on enterprise":              {Enterprise, file(hashA), Params{Return: []string{"spotify"}}, 0, "return: only recognize"},
-		"market on upload":                  {Upload, file(hashA), Params{Market: "de", AudioID: new(int64(1)), Source: "m"}, 0, "market: only recognize"},
-		"a market that is no country":       {Recognize, file(hashA), Params{Market: "germany"}, 0, "market: want"},
-		"skip on recognize":                 {Recognize, file(hashA), Params{Skip: new(1)}, 0, "skip: only enterprise"},
-		"every 0":                           {Enterprise, file(hashA), Params{Every: new(0)}, 0, "every 0"},
-		"limit 0":                           {Enterprise, file(hashA), Params{Limit: new(0)}, 0, "limit 0"},
-		"skip below 0":                      {Enterprise, file(hashA), Params{Skip: new(-1)}, 0, "skip -1"},
-		"skip beyond reason":                {Enterprise, file(hashA), Params{Skip: new(math.MaxInt)}, 0, "skip 9223372036854775807"},
-		"first seconds below 0":             {Enterprise, file(hashA), Params{SkipFirstSeconds: -1}, 0, "skip_first_seconds -1"},
-		"first seconds and timecode":        {Enterprise, link("https://h.example/"), Params{SkipFirstSeconds: 1, UseTimecode: true}, 0, "exclude each other"},
-		"a file's timecode":                 {Enterprise, file(hashA), Params{UseTimecode: true}, 0, "use_timecode: only a URL"},
-		"accurate offsets on recognize":     {Recognize, file(hashA), Params{AccurateOffsets: new(true)}, 0, "accurate_offsets: only enterprise"},
-		"an upload without a slot":          {Upload, file(hashA), Params{Source: "main"}, 0, "audio_id: an upload needs one"},
-		"an upload into a negative slot":    {Upload, file(hashA), Params{Source: "main", AudioID: new(int64(-1))}, 0, "audio_id -1"},
-		"an upload without a source":        {Upload, file(hashA), Params{AudioID: new(int64(1))}, 0, "source: an upload is pinned"},
-		"a slot on recognize":               {Recognize, file(hashA), Params{AudioID: new(int64(1))}, 0, "audio_id: only upload"},
-		"a clip of an upload":               {Upload, with(func(in *Input) { in.Clip, in.OriginSHA256 = "12s@0s", hashB }), upload, 0, "an upload is a whole recording"},
-		"a clip of nothing":                 {Recognize, with(func(in *Input) { in.Clip = "12s@0s" }), Params{}, 0, "belong together"},
-		"a clip with spaces":                {Recognize, with(func(in *Input) { in.Clip, in.OriginSHA256 = "12s @ 0s", hashB }), Params{}, 0, "input clip"},
-		"a clip of no hash":                 {Recognize, with(func(in *Input) { in.Clip, in.OriginSHA256 = "12s@0s", "b" }), Params{}, 0, "origin_sha256"},
-		"no path to the file":               {Recognize, with(func(in *Input) { in.Path = "" }), Params{}, 0, "input path"},
-		"a path that is no text":            {Recognize, with(func(in *Input) { in.Path = "/\xff" }), Params{}, 0, "input path"},
-		"a file without hash":               {Recognize, with(func(in *Input) { in.SHA256 = "" }), Params{}, 0, "sha256"},
-		"a file with half a hash":           {Recognize, with(func(in *Input) { in.SHA256 = hashA[:32] }), Params{}, 0, "sha256"},
-		"a file with a URL":                 {Recognize, with(func(in *Input) { in.URL = "https://h.example/" }), Params{}, 0, "belong to URLs"},
-		"a URL with a path":                 {Recognize, Input{Kind: URLInput, URL: "https://h.example/", Path: "/a"}, Params{}, 0, "belong to files"},
-		"a URL with a hash":                 {Recognize, Input{Kind: URLInput, URL: "https://h.example/", SHA256: hashA}, Params{}, 0, "belong to files"},
-		"a scheme AudD cannot load":         {Recognize, link("ftp://h.example/a"), Params{}, 0, "want an http or https URL"},
-		"no host":                           {Recognize, link("https:///a"), Params{}, 0, "want an http or https URL"},
-		"no URL":                            {Recognize, link("a.mp3"), Params{}, 0, "want an http or https URL"},
-		"a URL of control characters":       {Recognize, link("https://h.example/\x00"), Params{}, 0, "want an http or https URL"},
-		"a URL that is too long":            {Recognize, link("https://h.example/" + strings.Repeat("a", MaxURL)), Params{}, 0, "at most 8192 bytes"},
-		"no input":                          {Recognize, Input{}, Params{}, 0, "input kind"},
-		"a size below 0":                    {Recognize, with(func(in *Input) { in.Size = -1 }), Params{}, 0, "size"},
-		"a duration that is no number":      {Recognize, with(func(in *Input) { in.Seconds = math.NaN() }), Params{}, 0, "seconds"},
-		"a duration without end":            {Recognize, with(func(in *Input) { in.Seconds = math.Inf(1) }), Params{}, 0, "seconds"},
-		"a duration of more than a year":    {Recognize, with(func(in *Input) { in.Seconds = MaxSeconds + 1 }), Params{}, 0, "seconds"},
-		"an expiry before the epoch":        {Recognize, Input{Kind: URLInput, URL: "https://h.example/", ExpiresAt: -1}, Params{}, 0, "expires_at"},
-		"first seconds of more than a year": {Enterprise, file(hashA), Params{SkipFirstSeconds: MaxSeconds + 1}, 0, "skip_first_seconds"},
+		"an unknown path":                      {"lyrics", file(hashA), Params{}, 0, "path: must be"},
+		"a negative bound":                     {Recognize, file(hashA), Params{}, -1, "max_units -1"},
+		"a removed provider":                   {Recognize, file(hashA), Params{Return: []string{"napster"}}, 0, "return: must be among"},
+		"return on enterprise":                 {Enterprise, file(hashA), Params{Return: []string{"spotify"}}, 0, "return: only for recognize"},
+		"market on upload":                     {Upload, file(hashA), Params{Market: "de", AudioID: new(int64(1)), Source: "m"}, 0, "market: only for recognize"},
+		"a market that is not a country code":  {Recognize, file(hashA), Params{Market: "germany"}, 0, "market: must be"},
+		"skip on recognize":                    {Recognize, file(hashA), Params{Skip: new(1)}, 0, "skip: only for enterprise"},
+		"every 0":                              {Enterprise, file(hashA), Params{Every: new(0)}, 0, "every 0"},
+		"limit 0":                              {Enterprise, file(hashA), Params{Limit: new(0)}, 0, "limit 0"},
+		"skip below 0":                         {Enterprise, file(hashA), Params{Skip: new(-1)}, 0, "skip -1"},
+		"skip too large":                       {Enterprise, file(hashA), Params{Skip: new(math.MaxInt)}, 0, "skip 9223372036854775807"},
+		"first seconds below 0":                {Enterprise, file(hashA), Params{SkipFirstSeconds: -1}, 0, "skip_first_seconds -1"},
+		"first seconds and timecode":           {Enterprise, link("https://h.example/"), Params{SkipFirstSeconds: 1, UseTimecode: true}, 0, "exclude each other"},
+		"use_timecode for a file":              {Enterprise, file(hashA), Params{UseTimecode: true}, 0, "use_timecode: only for a URL"},
+		"accurate offsets on recognize":        {Recognize, file(hashA), Params{AccurateOffsets: new(true)}, 0, "accurate_offsets: only for enterprise"},
+		"an upload without audio_id":           {Upload, file(hashA), Params{Source: "main"}, 0, "audio_id: required for upload"},
+		"an upload with a negative audio_id":   {Upload, file(hashA), Params{Source: "main", AudioID: new(int64(-1))}, 0, "audio_id -1"},
+		"an upload without a source":           {Upload, file(hashA), Params{AudioID: new(int64(1))}, 0, "source: required for upload"},
+		"audio_id on recognize":                {Recognize, file(hashA), Params{AudioID: new(int64(1))}, 0, "audio_id: only for upload"},
+		"a clip of an upload":                  {Upload, with(func(in *Input) { in.Clip, in.OriginSHA256 = "12s@0s", hashB }), upload, 0, "not for an upload"},
+		"a clip without origin_sha256":         {Recognize, with(func(in *Input) { in.Clip = "12s@0s" }), Params{}, 0, "must be set together"},
+		"a clip with spaces":                   {Recognize, with(func(in *Input) { in.Clip, in.OriginSHA256 = "12s @ 0s", hashB }), Params{}, 0, "input clip"},
+		"a clip with an invalid origin_sha256": {Recognize, with(func(in *Input) { in.Clip, in.OriginSHA256 = "12s@0s", "b" }), Params{}, 0, "origin_sha256"},
+		"a file without path":                  {Recognize, with(func(in *Input) { in.Path = "" }), Params{}, 0, "input path"},
+		"a path that is not UTF-8":             {Recognize, with(func(in *Input) { in.Path = "/\xff" }), Params{}, 0, "input path"},
+		"a file without hash":                  {Recognize, with(func(in *Input) { in.SHA256 = "" }), Params{}, 0, "sha256"},
+		"a file with half a hash":              {Recognize, with(func(in *Input) { in.SHA256 = hashA[:32] }), Params{}, 0, "sha256"},
+		"a file with a URL":                    {Recognize, with(func(in *Input) { in.URL = "https://h.example/" }), Params{}, 0, "only for URLs"},
+		"a URL with a path":                    {Recognize, Input{Kind: URLInput, URL: "https://h.example/", Path: "/a"}, Params{}, 0, "only for files"},
+		"a URL with a hash":                    {Recognize, Input{Kind: URLInput, URL: "https://h.example/", SHA256: hashA}, Params{}, 0, "only for files"},
+		"an unsupported URL scheme":            {Recognize, link("ftp://h.example/a"), Params{}, 0, "must be an http or https URL"},
+		"a URL without host":                   {Recognize, link("https:///a"), Params{}, 0, "must be an http or https URL"},
+		"a relative URL":                       {Recognize, link("a.mp3"), Params{}, 0, "must be an http or https URL"},
+		"a URL with control characters":        {Recognize, link("https://h.example/\x00"), Params{}, 0, "must be an http or https URL"},
+		"a URL that is too long":               {Recognize, link("https://h.example/" + strings.Repeat("a", MaxURL)), Params{}, 0, "at most 8192 bytes"},
+		"no input":                             {Recognize, Input{}, Params{}, 0, "input kind"},
+		"a size below 0":                       {Recognize, with(func(in *Input) { in.Size = -1 }), Params{}, 0, "size"},
+		"a duration that is not a number":      {Recognize, with(func(in *Input) { in.Seconds = math.NaN() }), Params{}, 0, "seconds"},
+		"an infinite duration":                 {Recognize, with(func(in *Input) { in.Seconds = math.Inf(1) }), Params{}, 0, "seconds"},
+		"a duration of more than a year":       {Recognize, with(func(in *Input) { in.Seconds = MaxSeconds + 1 }), Params{}, 0, "seconds"},
+		"an expiry before the epoch":           {Recognize, Input{Kind: URLInput, URL: "https://h.example/", ExpiresAt: -1}, Params{}, 0, "expires_at"},
+		"first seconds of more than a year":    {Enterprise, file(hashA), Params{SkipFirstSeconds: MaxSeconds + 1}, 0, "skip_first_seconds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,7 +98,7 @@ func TestNewRefusesWhatCannotBeRight(t *testing.T) {
 	}
 }
 
-func TestValidateNamesEverythingInTheSameOrder(t *testing.T) {
+func TestValidateReportsAllFieldsInAStableOrder(t *testing.T) {
 	t.Parallel()
 	p := Payload{Path: Recognize, MaxUnits: -1, Input: Input{Kind: FileInput, Size: -1},
 		Params: Params{Skip: new(-1), Every: new(-1), Limit: new(-1), AudioID: new(int64(1))}}
@@ -112,7 +112,7 @@ func TestValidateNamesEverythingInTheSameOrder(t *testing.T) {
 	}
 }
 
-func TestTheLargestPayloadIsStillRead(t *testing.T) {
+func TestDecodeReadsTheLargestPayload(t *testing.T) {
 	t.Parallel()
 	in := link("https://h.example/?" + strings.Repeat("<", MaxURL-19))
 	require.Len(t, in.URL, MaxURL)
