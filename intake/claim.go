@@ -146,7 +146,7 @@ func (in *Intake) resend(ctx context.Context, it *Item, st store.TaskStatus, pla
 	if err := in.notRunning(it, st); err != nil {
 		return err
 	}
-	act := idempotency.Action{By: plan.Request.By, Why: "forced by batch " + plan.Batch, At: in.opts.Now()}
+	act := idempotency.Act{By: plan.Request.By, Why: "forced by batch " + plan.Batch, At: in.opts.Now()}
 	_, err := in.opts.Ledger.Reopen(ctx, it.Payload.Key, it.upload.ledger.generation, act)
 	var early *idempotency.TooEarlyError
 	var not *idempotency.NotResolvableError

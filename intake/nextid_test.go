@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/idempotency"
-	"reprise/tasks"
 )
 
 func TestTheSameContentGetsTheSameAllottedID(t *testing.T) {
@@ -25,7 +24,7 @@ func TestTheSameContentGetsTheSameAllottedID(t *testing.T) {
 	require.Equal(t, []Status{AlreadyQueued, AlreadyQueued, Queued}, verdicts(again))
 	require.Equal(t, []int64{2, 1, 3}, b.ids(again))
 	for _, it := range []Item{p.Items[0], p.Items[2], again.Items[2]} {
-		b.ends(it, b.latch(it), tasks.LatchSettled, doneUpload)
+		b.ends(it, b.latch(it), idempotency.ToSettled, doneUpload)
 	}
 	settled := b.enqueue(allotting(), a, twin, c)
 	require.Equal(t, []Status{AlreadyDone, AlreadyDone, AlreadyDone}, verdicts(settled))

@@ -24,7 +24,7 @@ func TestAnUploadIsQueuedOnceAndWhatIsSettledIsFree(t *testing.T) {
 	require.Equal(t, []Status{AlreadyQueued}, verdicts(b.enqueue(forcing(7), a)), "what waits needs no force")
 	require.Equal(t, 1, b.queued().Pending)
 
-	b.send(p.Items[0], tasks.LatchSettled, doneUpload)
+	b.send(p.Items[0], idempotency.ToSettled, doneUpload)
 	again := b.enqueue(one(7), a)
 	require.Equal(t, []Status{AlreadyDone}, verdicts(again))
 	require.Zero(t, again.Counts().Units)
@@ -42,7 +42,7 @@ func TestAnUploadedURLStaysSettled(t *testing.T) {
 	t.Parallel()
 	b := setupUploads(t)
 	p := b.enqueue(one(7), "https://h/a.wav?X-Amz-Signature=secret")
-	b.send(p.Items[0], tasks.LatchSettled, doneUpload)
+	b.send(p.Items[0], idempotency.ToSettled, doneUpload)
 	b.now = b.now.Add(1000 * time.Hour)
 	again := b.enqueue(one(7), "https://h/a.wav?X-Amz-Signature=other")
 	require.Equal(t, []Status{AlreadyDone}, verdicts(again))
@@ -135,11 +135,11 @@ func TestOtherContentIsRefusedAUsedSlotUnlessItReplaces(t *testing.T) {
 	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(otherSource, c)))
 
 	b.drain(tasks.Archive)
-	b.send(first.Items[0], tasks.LatchSettled, doneUpload)
+	b.send(first.Items[0], idempotency.ToSettled, doneUpload)
 	p := b.enqueue(replacing(7), c)
 	require.Equal(t, []Status{Queued}, verdicts(p))
 	require.Contains(t, p.Items[0].Warning, "overwrites audio_id 7 of source main, which belonged to other content since")
-	b.send(p.Items[0], tasks.LatchSettled, doneUpload)
+	b.send(p.Items[0], idempotency.ToSettled, doneUpload)
 
 	require.Equal(t, []Status{Refused}, verdicts(b.enqueue(one(7), a)), "what was overwritten is not known any more")
 	back := b.plan(replacing(7), a)
@@ -186,10 +186,10 @@ func TestTheSameContentInTwoSlotsIsAllowedWithAWarning(t *testing.T) {
 func TestForceSendsOnceMoreAndIsAudited(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {
-		effect  tasks.LatchEffect
+		effect  idempotency.Effect
 		s       store.Settlement
 		without Status
-	}{"settled": {tasks.LatchSettled, doneUpload, AlreadyDone}, "rejected": {tasks.LatchRejected, rejectedUpload, Refused}} {
+	}{"settled": {idempotency.ToSettled, doneUpload, AlreadyDone}, "rejected": {idempotency.ToRejected, rejectedUpload, Refused}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupUploads(t)
@@ -218,8 +218,8 @@ func TestForceIsMendedAfterACrash(t *testing.T) {
 	b := setupUploads(t)
 	a := b.file("a.wav", 1)
 	p := b.enqueue(one(7), a)
-	b.send(p.Items[0], tasks.LatchSettled, doneUpload)
-	act := idempotency.Action{By: "ann", Why: "forced", At: b.now}
+	b.send(p.Items[0], idempotency.ToSettled, doneUpload)
+	act := idempotency.Act{By: "ann", Why: "forced", At: b.now}
 	_, err := b.ledger.Reopen(t.Context(), p.Items[0].Payload.Key, 0, act)
 	require.NoError(t, err)
 	// The process dies here.
@@ -232,7 +232,7 @@ func TestAnUncertainUploadIsAPersonsDecision(t *testing.T) {
 	b := setupUploads(t)
 	a := b.file("a.wav", 1)
 	p := b.enqueue(one(7), a)
-	b.send(p.Items[0], tasks.LatchUncertain, heldUpload)
+	b.send(p.Items[0], idempotency.ToUncertain, heldUpload)
 	key := p.Items[0].Payload.Key
 	for _, req := range []Request{one(7), forcing(7), replacing(7)} {
 		refused := b.enqueue(req, a)
@@ -242,7 +242,7 @@ func TestAnUncertainUploadIsAPersonsDecision(t *testing.T) {
 	}
 	// A person sends it again, and dies before the task is queued.
 	b.now = b.now.Add(time.Hour)
-	_, err := b.ledger.Resolve(t.Context(), key, idempotency.AsRetry, idempotency.Action{By: "ann", Why: "not there", At: b.now})
+	_, err := b.ledger.Resolve(t.Context(), key, idempotency.AsRetry, idempotency.Act{By: "ann", Why: "not there", At: b.now})
 	require.NoError(t, err)
 	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(one(7), a)))
 }
@@ -252,9 +252,9 @@ func TestAnUploadResolvedAsSettledIsEndedWithoutACall(t *testing.T) {
 	b := setupUploads(t)
 	a := b.file("a.wav", 1)
 	p := b.enqueue(one(7), a)
-	b.send(p.Items[0], tasks.LatchUncertain, heldUpload)
+	b.send(p.Items[0], idempotency.ToUncertain, heldUpload)
 	b.now = b.now.Add(time.Hour)
-	_, err := b.ledger.Resolve(t.Context(), p.Items[0].Payload.Key, idempotency.AsSettled, idempotency.Action{By: "ann", Why: "seen", At: b.now})
+	_, err := b.ledger.Resolve(t.Context(), p.Items[0].Payload.Key, idempotency.AsSettled, idempotency.Act{By: "ann", Why: "seen", At: b.now})
 	require.NoError(t, err)
 	p = b.enqueue(one(7), a)
 	require.Equal(t, []Status{Queued}, verdicts(p), "the worker ends it by the ledger")

@@ -90,7 +90,7 @@ func (b *catalogBench) ids(p *Plan) (ids []int64) {
 
 func (b *catalogBench) look(key string) idempotency.UploadStatus {
 	b.t.Helper()
-	st, err := b.ledger.Status(b.t.Context(), key)
+	st, err := b.ledger.Look(b.t.Context(), key)
 	require.NoError(b.t, err)
 	return st
 }
@@ -109,7 +109,7 @@ func (b *catalogBench) latch(it Item) string {
 }
 
 // ends concludes the send and settles the task in the store, as a worker does.
-func (b *catalogBench) ends(it Item, attempt string, effect tasks.LatchEffect, s store.Settlement) {
+func (b *catalogBench) ends(it Item, attempt string, effect idempotency.Effect, s store.Settlement) {
 	b.t.Helper()
 	_, err := b.ledger.Conclude(b.t.Context(), attempt, idempotency.Conclusion{Effect: effect, Outcome: s.Outcome, Reason: s.Reason, At: b.now})
 	require.NoError(b.t, err)
@@ -135,7 +135,7 @@ var (
 )
 
 // send carries out a queued upload.
-func (b *catalogBench) send(it Item, effect tasks.LatchEffect, s store.Settlement) {
+func (b *catalogBench) send(it Item, effect idempotency.Effect, s store.Settlement) {
 	b.t.Helper()
 	b.ends(it, b.latch(it), effect, s)
 	b.drain(s.Verdict)

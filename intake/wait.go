@@ -77,7 +77,7 @@ func (in *Intake) deliver(ctx context.Context, batch string, seen map[string]boo
 	for _, r := range rows {
 		switch {
 		case seen[r.Submission.ID]:
-		case !r.Status.Finished:
+		case !r.Standing.Finished:
 			open++
 		default:
 			seen[r.Submission.ID] = true
@@ -89,7 +89,7 @@ func (in *Intake) deliver(ctx context.Context, batch string, seen map[string]boo
 
 func row(r store.BatchRow) Result {
 	return Result{
-		Name: r.Submission.Name, Key: r.Submission.Key, Verdict: r.Status.Verdict, Outcome: r.Status.Outcome,
-		Reason: r.Status.Reason, Cached: r.Submission.Cached, Result: r.Status.Result,
+		Name: r.Submission.Name, Key: r.Submission.Key, Verdict: r.Standing.Verdict, Outcome: r.Standing.Outcome,
+		Reason: r.Standing.Reason, Cached: r.Submission.Cached, Result: r.Standing.Result,
 	}
 }

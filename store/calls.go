@@ -26,7 +26,17 @@ FROM call`
 
 // Calls reads calls, oldest first.
 func (s *Store) Calls(ctx context.Context, f CallFilter) ([]Call, error) {
-	q := f.query()
+	var q query
+	q.equal("key", f.Key)
+	q.equal("attempt_id", f.AttemptID)
+	q.equal("source", f.Source)
+	q.equal("queue", f.Queue)
+	q.equal("path", string(f.Path))
+	q.equal("outcome", string(f.Outcome))
+	if f.PossiblyBilled {
+		q.where("possibly_billed")
+	}
+	q.between("at", f.Since, f.Until)
 	var found []Call
 	statement := q.sql(callSelection, "ORDER BY at, attempt_id", f.Limit)
 	err := s.each(ctx, "read calls", statement, q.args, func(rows *sql.Rows) error {
@@ -40,21 +50,6 @@ func (s *Store) Calls(ctx context.Context, f CallFilter) ([]Call, error) {
 		return nil, err
 	}
 	return found, nil
-}
-
-func (f CallFilter) query() *query {
-	q := &query{}
-	q.equal("key", f.Key)
-	q.equal("attempt_id", f.AttemptID)
-	q.equal("source", f.Source)
-	q.equal("queue", f.Queue)
-	q.equal("path", string(f.Path))
-	q.equal("outcome", string(f.Outcome))
-	if f.PossiblyBilled {
-		q.where("possibly_billed")
-	}
-	q.between("at", f.Since, f.Until)
-	return q
 }
 
 func scanCall(rows *sql.Rows) (Call, error) {

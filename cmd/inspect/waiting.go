@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"reprise/admission"
+	"reprise/internal/cli"
 	"reprise/store"
 	"reprise/tasks"
 )
@@ -23,12 +24,12 @@ func (s *session) tryRedis(ctx context.Context) bool {
 	if s.rdb != nil {
 		return true
 	}
-	url, _, err := s.addresses()
+	url, _, err := s.cfg.Addresses()
 	if err == nil {
 		err = s.openRedis(ctx, url)
 	}
 	if err != nil {
-		fmt.Fprintf(s.std.err, "inspect: what the waiting ones wait for is not shown: %s\n", sentence(err))
+		fmt.Fprintf(s.std.err, "inspect: what the waiting ones wait for is not shown: %s\n", cli.Sentence(err))
 	}
 	return err == nil
 }

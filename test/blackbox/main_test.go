@@ -2,6 +2,7 @@ package blackbox
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -10,8 +11,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	proctest.AtOnce(12) // these tests mostly wait for leases, backoffs and outages
+	proctest.AtOnce(12) // they wait for leases, backoffs and outages most of the time
 	goleak.VerifyTestMain(proctest.Build(redistest.Wrap(m), "worker", "auddsim", "enqueue"), redistest.IgnoreRedial())
 }
 
-const patience = proctest.Patience
+// patience bounds waits for what must come. It is there only to end a test that
+// hangs: a machine that is busy with others makes every step slow.
+const patience = 2 * time.Minute
+
+func eventually(within time.Duration, ok func() bool) bool {
+	return proctest.Poll(within, ok)
+}

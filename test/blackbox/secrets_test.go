@@ -16,30 +16,28 @@ import (
 
 	"reprise/internal/auddsim"
 	"reprise/internal/proctest"
-	"reprise/internal/queue/asynqkey"
 	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
-	"reprise/test/rig"
 )
 
-// signedURL returns a link with a secret signature.
+// signedURL is a link whose signature nobody may see.
 func signedURL(name string) string {
 	return "https://reader:" + secretSignature + "@bucket.example/" + name + ".mp3?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Date=" +
 		time.Now().UTC().Format("20060102T150405Z") + "&X-Amz-Expires=86400&X-Amz-Signature=" + secretSignature
 }
 
-// leaky returns a message of AudD, or of a proxy in front of it, that repeats
-// secrets: the token, a signed link and, for a URL, its bare signature.
-func leaky(name string, file bool) string {
-	message := "no access to " + signedURL(name) + " with api_token=" + secretToken + " or " + secretToken
+// gossip is a message of AudD, or of something before it, that says more than
+// it should: the token in any case, and the request's own signature bare.
+func gossip(name string, file bool) string {
+	said := "no access to " + signedURL(name) + " with api_token=" + secretToken + " or " + secretToken
 	if file {
-		return message
+		return said
 	}
-	return message + ", " + secretSignature
+	return said + ", " + secretSignature
 }
 
-// failure is a way a call fails, for the inputs that have its name.
+// failure is one way a call goes wrong, for the inputs that have its name.
 type failure struct {
 	name string
 	rule auddsim.Rule
@@ -56,8 +54,8 @@ func broken(f auddsim.Fault) failure {
 	return failure{strings.ReplaceAll(string(f), "_", "-") + "-", auddsim.Rule{Fault: f}}
 }
 
-// rules make each failure happen twice, to its file and to its URL, with texts
-// that contain secrets.
+// rules make each failure happen to its file and its URL, twice in all; the
+// texts that come with it are indiscreet.
 func rules(failures []failure) []auddsim.Rule {
 	var out []auddsim.Rule
 	for _, f := range failures {
@@ -65,9 +63,9 @@ func rules(failures []failure) []auddsim.Rule {
 			r := f.rule
 			r.Path, r.Times = auddsim.PathRecognize, 1
 			if r.Code != 0 {
-				r.Message = leaky(f.name, file)
+				r.Message = gossip(f.name, file)
 			} else if r.Status != 0 {
-				r.Body = "<html>" + leaky(f.name, file)
+				r.Body = "<html>" + gossip(f.name, file)
 			}
 			header := map[string]string{"X-Request-Id": secretToken}
 			if !file {
@@ -86,8 +84,8 @@ func rules(failures []failure) []auddsim.Rule {
 	return out
 }
 
-// After passing and faults other calls go on, so one worker meets them all.
-// halting failures block the account or the path, so each has its own worker.
+// Failures after which other calls go on, so that one worker meets them all;
+// and those that shut the account or the path, each with a worker of its own.
 var (
 	passing = []failure{
 		code(40), code(50), code(51), code(100), code(300), code(400), code(500), code(501), code(600), code(601), code(602), code(610),
@@ -104,15 +102,15 @@ var (
 	}
 )
 
-// secretRig starts a rig whose token, Redis password and inputs are secrets.
-func secretRig(t *testing.T, failures []failure) *rig.Rig {
+// secretive is a rig whose token, Redis password and inputs are all to be kept.
+func secretive(t *testing.T, failures []failure) *rig {
 	t.Helper()
 	r := newRig(t, auddsim.Config{Rules: rules(failures)}, redistest.Password(secretPassword))
-	r.Token = secretToken
+	r.token = secretToken
 	return r
 }
 
-func TestNoSecretIsLeakedAfterAnyAnswer(t *testing.T) {
+func TestSecretsAreNowhereAfterAnyAnswer(t *testing.T) {
 	t.Parallel()
 	groups := map[string][]failure{"answers": passing, "faults": faults}
 	for _, f := range halting {
@@ -121,27 +119,29 @@ func TestNoSecretIsLeakedAfterAnyAnswer(t *testing.T) {
 	for name, failures := range groups {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := secretRig(t, failures)
-			// The circuit breaker would block the source between the failures.
-			w := r.WorkerWith([]string{"REPRISE_BREAKER_FAILURES=1000"}, "--recognize-slots", "4")
+			r := secretive(t, failures)
+			// No breaker: it would shut the source between the failures.
+			w := r.workerWith(append(r.env(), "REPRISE_BREAKER_FAILURES=1000"), "--recognize-slots", "4")
+			w.Line("ready", patience)
 			var inputs []string
 			for _, f := range failures {
-				inputs = append(inputs, signedURL(f.name+"signed"), clip(r, "good-"+f.name+".wav"), clip(r, f.name+"file.wav"))
+				inputs = append(inputs, signedURL(f.name+"signed"), r.named("good-"+f.name+".wav"), r.named(f.name+"file.wav"))
 			}
-			payloads := enqueue(r, inputs...)
-			waitFailures(r, payloads, len(failures))
-			searchAll(r, w, payloads)
+			payloads := r.enqueue(inputs...)
+			r.met(payloads, len(failures))
+			r.searched(w, payloads)
 		})
 	}
 }
 
-// waitFailures waits until every failure has happened and has its call row.
-func waitFailures(r *rig.Rig, payloads []tasks.Payload, failures int) {
-	r.T.Helper()
+// met waits until every failure has been met, and is on record.
+func (r *rig) met(payloads []tasks.Payload, failures int) {
+	r.t.Helper()
 	var bad []string
-	proctest.Eventually(r.T, func() bool {
+	ok := eventually(2*patience, func() bool {
 		bad = nil
-		calls := r.Calls(store.CallFilter{})
+		calls, err := r.store.Calls(r.t.Context(), store.CallFilter{})
+		require.NoError(r.t, err)
 		called := map[string]bool{}
 		for _, c := range calls {
 			called[c.Key] = true
@@ -152,67 +152,68 @@ func waitFailures(r *rig.Rig, payloads []tasks.Payload, failures int) {
 			}
 		}
 		failed := slices.ContainsFunc(calls, func(c store.Call) bool { return c.Verdict != tasks.Done })
-		return len(bad) == 0 || failures == 1 && failed // after a halt no task runs
-	}, "never called: %s", func() any { return bad })
+		return len(bad) == 0 || failures == 1 && failed // nothing goes on after a halt
+	})
+	require.True(r.t, ok, "never called: %s", bad)
 	var acted int64
-	for _, rule := range r.Sim.Rules() {
+	for _, rule := range r.sim.Rules() {
 		acted += rule.Used
 	}
-	require.GreaterOrEqual(r.T, acted, int64(2*failures-1), "failures that happened")
+	require.GreaterOrEqual(r.t, acted, int64(2*failures-1), "failures that happened")
 }
 
-// searchAll searches the worker's pages, Redis, the store and, after a kill, the
-// output of the worker.
-func searchAll(r *rig.Rig, w *proctest.Process, payloads []tasks.Payload) {
-	r.T.Helper()
-	s := newSearch(r.T, payloads...)
+// searched looks everywhere: while the worker runs, with a call in flight and
+// with its store gone, and after it was killed.
+func (r *rig) searched(w *proctest.Process, payloads []tasks.Payload) {
+	r.t.Helper()
+	s := newSearch(r.t, payloads...)
 	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	s.pages(addr, payloads)
 	s.redis(r)
 	s.store(r)
 	w.Kill()
 	s.process(w)
-	require.Contains(r.T, w.Log.String(), "bucket.example", "the log contains the inputs")
-	require.Greater(r.T, s.places, 40, "places searched")
+	require.Contains(r.t, w.Log.String(), "bucket.example", "the log names its inputs")
+	require.Greater(r.t, s.places, 40, "places searched")
 }
 
-func TestNoSecretIsLeakedWhileACallIsInFlightAndTheStoreIsLocked(t *testing.T) {
+func TestSecretsAreNowhereWhileACallIsInFlightAndTheStoreIsGone(t *testing.T) {
 	t.Parallel()
-	r := secretRig(t, nil)
-	r.Sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*flight*"})
-	w := r.Worker()
-	payloads := enqueue(r, signedURL("in-flight"))
-	r.WaitHeld(1)
-	unlock := r.LockStore("IMMEDIATE") // before the call can time out, however long the search takes
+	r := secretive(t, nil)
+	r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*flight*"})
+	w := r.worker()
+	payloads := r.enqueue(signedURL("in-flight"))
+	r.held(1)
+	unlock := r.begin("IMMEDIATE") // before the call could time out, however long the search takes
 	defer unlock()
 	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	s := newSearch(t, payloads...)
-	proctest.Eventually(t, func() bool { // asynq writes the list of running tasks every 5 s
-		return len(r.Redis.Keys(t.Context(), asynqkey.Workers+"*").Val()) > 0
-	})
+	require.True(t, eventually(patience, func() bool { // asynq writes what workers do every 5 s
+		return len(r.rdb.Keys(t.Context(), "asynq:workers:*").Val()) > 0
+	}))
 	s.pages(addr, payloads)
 	s.redis(r)
-	r.Sim.Release("")
-	proctest.Eventually(t, func() bool { return r.Redis.HLen(t.Context(), storeOutbox).Val() > 0 })
+	r.sim.Release("")
+	require.True(t, eventually(patience, func() bool { return r.rdb.HLen(t.Context(), storeOutbox).Val() > 0 }))
 	s.redis(r)
 	s.process(w)
 }
 
-func TestNoSecretIsLeakedByInvalidInputs(t *testing.T) {
+func TestSecretsAreNowhereAfterFailuresOfTheInput(t *testing.T) {
 	t.Parallel()
-	r := secretRig(t, nil)
-	gone, changed := clip(r, "gone.wav"), clip(r, "changed.wav")
-	payloads := enqueue(r, gone, changed)
+	r := secretive(t, nil)
+	gone, changed := r.named("gone.wav"), r.named("changed.wav")
+	payloads := r.enqueue(gone, changed)
 	require.NoError(t, os.Remove(gone))
 	require.NoError(t, os.WriteFile(changed, []byte("other"), 0o600))
 
-	good := enqueue(r, signedURL("good"))[0]
+	good := r.enqueue(signedURL("good"))[0]
 	old, err := tasks.New(tasks.Recognize, tasks.Input{Kind: tasks.URLInput, URL: signedURL("expired"), ExpiresAt: time.Now().Unix() - 60}, tasks.Params{}, 0)
 	require.NoError(t, err)
 	task, err := good.Task("")
 	require.NoError(t, err)
 	raw := string(task.Payload())
-	client := asynq.NewClientFromRedisClient(r.Redis)
+	client := asynq.NewClientFromRedisClient(r.rdb)
 	s := newSearch(t, append(payloads, good, old)...)
 	odd := []string{
 		strings.Replace(raw, "https://reader", "ftp://reader", 1), strings.Replace(raw, "bucket.example/", "bucket.example/%zz", 1),
@@ -230,11 +231,11 @@ func TestNoSecretIsLeakedByInvalidInputs(t *testing.T) {
 	_, err = client.EnqueueContext(t.Context(), expired)
 	require.NoError(t, err)
 
-	w := r.Worker()
-	proctest.Eventually(t, func() bool {
-		n := r.Counts(recognize)
-		return n.Completed == 1 && n.Archived >= len(odd)-1+2 && n.Pending+n.Active == 0
-	})
+	w := r.worker()
+	require.True(t, eventually(patience, func() bool {
+		n, err := redistest.CountTasks(t.Context(), r.rdb, "recognize")
+		return err == nil && n.Completed == 1 && n.Archived >= len(odd)-1+2 && n.Pending+n.Active == 0
+	}))
 	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	s.pages(addr, append(payloads, good, old))
 	s.redis(r)
@@ -243,7 +244,7 @@ func TestNoSecretIsLeakedByInvalidInputs(t *testing.T) {
 	s.process(w)
 }
 
-func TestNoSecretIsLeakedWhenAudDIsUnreachable(t *testing.T) {
+func TestSecretsAreNowhereWhenAudDCannotBeReached(t *testing.T) {
 	t.Parallel()
 	closed := "http://127.0.0.1:1/"
 	hop := func(addr string) string { return "http://user:" + secretPassword + "@" + addr }
@@ -251,45 +252,45 @@ func TestNoSecretIsLeakedWhenAudDIsUnreachable(t *testing.T) {
 		base string
 		env  func(sim string) []string
 	}{
-		"refused":           {closed, nil},
-		"not TLS":           {"https://SIM/", nil},
-		"dead proxy":        {"http://audd.invalid/", func(string) []string { return []string{"HTTP_PROXY=" + hop("127.0.0.1:1")} }},
-		"dead proxy, TLS":   {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=" + hop("127.0.0.1:1")} }},
-		"proxy without TLS": {"https://audd.invalid/", func(sim string) []string { return []string{"HTTPS_PROXY=" + hop(sim)} }},
-		"proxy URL invalid": {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=http://user:" + secretPassword + "@%zz:1"} }},
+		"refused":              {closed, nil},
+		"not TLS":              {"https://SIM/", nil},
+		"dead proxy":           {"http://audd.invalid/", func(string) []string { return []string{"HTTP_PROXY=" + hop("127.0.0.1:1")} }},
+		"dead proxy, TLS":      {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=" + hop("127.0.0.1:1")} }},
+		"proxy without TLS":    {"https://audd.invalid/", func(sim string) []string { return []string{"HTTPS_PROXY=" + hop(sim)} }},
+		"proxy that is no URL": {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=http://user:" + secretPassword + "@%zz:1"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := secretRig(t, nil)
-			sim := strings.TrimPrefix(r.Sim.URL, "http://")
-			env := r.Env()
+			r := secretive(t, nil)
+			sim := strings.TrimPrefix(r.sim.URL, "http://")
+			env := r.env()
 			if c.env != nil {
 				env = append(env, c.env(sim)...)
 			}
 			base := strings.Replace(c.base, "SIM", sim, 1)
 			w := proctest.Start(t, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", base, "--enterprise-url", base+"enterprise/")
 			w.Line("ready", patience)
-			payloads := enqueue(r, signedURL("unreachable"), clip(r, "unreachable.wav"))
-			waitFailures(r, payloads, 0)
+			payloads := r.enqueue(signedURL("unreachable"), r.named("unreachable.wav"))
+			r.met(payloads, 0)
 			for _, p := range payloads {
-				require.Equal(t, tasks.UnavailableUnsent, callsOf(r, p)[0].Outcome, callsOf(r, p)[0].Reason)
+				require.Equal(t, tasks.UnavailableUnsent, r.calls(p)[0].Outcome, r.calls(p)[0].Reason)
 			}
-			searchAll(r, w, payloads)
+			r.searched(w, payloads)
 		})
 	}
 }
 
-func TestNoSecretIsLeakedByCommands(t *testing.T) {
+func TestSecretsAreNowhereInWhatCommandsSay(t *testing.T) {
 	t.Parallel()
-	r := secretRig(t, nil)
-	r.Sim.SetToken(auddsim.Token{Value: secretToken, Code: 900})
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
+	r := secretive(t, nil)
+	r.sim.SetToken(auddsim.Token{Value: secretToken, Code: 900})
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, says nothing
 	require.NoError(t, err)
 	defer silent.Close()
-	addr := r.Server.Addr()
+	addr := r.server.Addr()
 	s := newSearch(t)
 	urls := map[string]string{
-		"right": r.RedisURL(), "dead": "redis://user:" + secretPassword + "@127.0.0.1:1/0", "unknown host": "redis://:" + secretPassword + "@redis.invalid:6379/0",
+		"right": r.redisURL(), "dead": "redis://user:" + secretPassword + "@127.0.0.1:1/0", "unknown host": "redis://:" + secretPassword + "@redis.invalid:6379/0",
 		"port": "redis://:" + secretPassword + "@127.0.0.1:port/0", "scheme": "http://:" + secretPassword + "@" + addr,
 		"escape": "redis://:%zz" + secretPassword + "@" + addr, "database": "redis://:" + secretPassword + "@" + addr + "/zero",
 		"option": "redis://:" + secretPassword + "@" + addr + "/0?nothing=1", "no TLS": "rediss://:" + secretPassword + "@" + addr,
@@ -299,8 +300,8 @@ func TestNoSecretIsLeakedByCommands(t *testing.T) {
 		for name, url := range urls {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				env := append(r.Env(), "REPRISE_REDIS_URL="+url, "REPRISE_ADMIN_PASSWORD="+secretPassword)
-				at := []string{"--base-url", r.Sim.URL, "--enterprise-url", r.Sim.EnterpriseURL}
+				env := append(r.env(), "REPRISE_REDIS_URL="+url, "REPRISE_ADMIN_PASSWORD="+secretPassword)
+				at := []string{"--base-url", r.sim.URL, "--enterprise-url", r.sim.EnterpriseURL}
 				for _, args := range [][]string{
 					{"worker", "run"}, {"worker", "check"}, {"worker", "config"}, {"worker", "config", "--redis", url},
 					{"enqueue", "recognize", signedURL("said"), "--json"}, {"enqueue", "recognize", signedURL("said")},
@@ -317,9 +318,9 @@ func TestNoSecretIsLeakedByCommands(t *testing.T) {
 			})
 		}
 	})
-	payloads, err := texts(t, r.Store.DB(), "SELECT payload FROM task")
+	payloads, err := texts(t, r.store.DB(), "SELECT payload FROM task")
 	require.NoError(t, err)
-	require.NotEmpty(t, payloads, "one of the URLs is valid")
+	require.NotEmpty(t, payloads, "one of the URLs is right")
 	for _, p := range payloads {
 		s.allow([]byte(p))
 	}
@@ -327,23 +328,23 @@ func TestNoSecretIsLeakedByCommands(t *testing.T) {
 	s.store(r)
 }
 
-// Redis dies while a worker runs, and comes back with another password.
-func TestNoSecretIsLeakedWhileRedisIsDown(t *testing.T) {
+// Redis dies under a worker that runs, and comes back with another password.
+func TestSecretsAreNowhereWhileRedisIsDown(t *testing.T) {
 	t.Parallel()
-	r := secretRig(t, nil)
-	w := r.Worker()
+	r := secretive(t, nil)
+	w := r.worker()
 	addr, _ := w.Line("ready", time.Second)["admin"].(string)
-	r.Server.Kill()
-	proctest.Eventually(t, func() bool {
+	r.server.Kill()
+	require.True(t, eventually(patience, func() bool {
 		resp, err := http.Get("http://" + addr + "/readyz")
 		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusServiceUnavailable
-	})
+	}))
 	s := newSearch(t)
 	s.pagesOf(addr, "/metrics", "/readyz")
-	r.Server.Start()
-	require.NoError(t, r.Server.Client().ConfigSet(t.Context(), "requirepass", "another").Err())
-	r.Proxy.CutConnections()
-	proctest.Never(t, 3*time.Second, func() bool { return !w.Running() })
+	r.server.Start()
+	require.NoError(t, r.server.Client().ConfigSet(t.Context(), "requirepass", "another").Err())
+	r.proxy.CutConnections()
+	require.False(t, eventually(3*time.Second, func() bool { return !w.Running() }))
 	w.Kill()
 	s.process(w)
 }

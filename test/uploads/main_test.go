@@ -2,6 +2,7 @@ package uploads
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -13,4 +14,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(proctest.Build(redistest.Wrap(m), "worker", "enqueue"), redistest.IgnoreRedial())
 }
 
-const patience = proctest.Patience
+// patience bounds waits for what must come. It is there only to end a test that
+// hangs: a machine that is busy with others makes every step slow.
+const patience = 2 * time.Minute
+
+func eventually(within time.Duration, ok func() bool) bool {
+	return proctest.Poll(within, ok)
+}
