@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"reprise/store"
 )
 
-// bareInserts write the rows of one finished task in the store's own schema.
+// bareInserts are the rows of one finished task, in the store's own schema.
 var bareInserts = []string{
 	`INSERT INTO task (key, path, queue, payload, finished, verdict, outcome, created_at, attempted_at, updated_at, finished_at)
 	 VALUES (?1, 'recognize', 'recognize', '{"v":1}', TRUE, 'done', 'match', ?2, ?2, ?2, ?2)`,
@@ -22,11 +23,16 @@ var bareInserts = []string{
 	        800000, 1, 'estimated', 0.005, 0.005, ?2)`,
 }
 
-// bareRound is the upper limit: one writer, prepared inserts, full transactions.
-func bareRound(ctx context.Context, s *store.Store, set storeSettings) (int, error) {
+// bareRound is the ceiling: one writer, prepared inserts, full transactions.
+func bareRound(ctx context.Context, s *store.Store, set storeSettings) (rate float64, err error) {
+	conn, err := s.DB().Conn(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("take connection: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
 	var inserts []*sql.Stmt
 	for _, query := range bareInserts {
-		stmt, err := s.DB().PrepareContext(ctx, query)
+		stmt, err := conn.PrepareContext(ctx, query)
 		if err != nil {
 			return 0, fmt.Errorf("prepare bare insert: %w", err)
 		}
@@ -35,20 +41,20 @@ func bareRound(ctx context.Context, s *store.Store, set storeSettings) (int, err
 	}
 	start, done := time.Now(), 0
 	for time.Since(start) < set.round {
-		if err := bareTransaction(ctx, s.DB(), inserts, done, set.callers); err != nil {
-			return done, err
+		if err := bareTransaction(ctx, conn, inserts, done, set.callers); err != nil {
+			return 0, err
 		}
 		done += set.callers
 	}
-	return done, nil
+	return float64(done) / time.Since(start).Seconds(), nil
 }
 
-func bareTransaction(ctx context.Context, db *sql.DB, inserts []*sql.Stmt, from, count int) error {
-	tx, err := db.BeginTx(ctx, nil)
+func bareTransaction(ctx context.Context, conn *sql.Conn, inserts []*sql.Stmt, from, count int) error {
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	defer func() { _ = tx.Rollback() }() // no effect after the commit
+	defer func() { _ = tx.Rollback() }() // of a committed transaction: nothing
 	inserts = slices.Clone(inserts)
 	for i, stmt := range inserts {
 		inserts[i] = tx.StmtContext(ctx, stmt) // ends with the transaction

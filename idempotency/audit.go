@@ -18,7 +18,7 @@ type Audit struct {
 	Generation int64
 }
 
-func (t *txn) audit(ctx context.Context, act Act, what, key string, generation int64) error {
+func (t *txn) audit(ctx context.Context, act Action, what, key string, generation int64) error {
 	var n int64
 	err := t.QueryRowContext(ctx, `UPDATE upload_ledger SET audits = audits + 1 WHERE id = 1 RETURNING audits`).Scan(&n)
 	if err != nil {
@@ -33,7 +33,7 @@ func (t *txn) audit(ctx context.Context, act Act, what, key string, generation i
 }
 
 // auditOnce writes the line unless the same person or attempt wrote it before.
-func (t *txn) auditOnce(ctx context.Context, act Act, what string, s Send) error {
+func (t *txn) auditOnce(ctx context.Context, act Action, what string, s Send) error {
 	var known bool
 	err := t.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM upload_audit
 		WHERE key = $1 AND generation = $2 AND who = $3 AND what = $4)`, s.Key, s.Generation, act.By, what).Scan(&known)

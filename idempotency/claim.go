@@ -136,7 +136,7 @@ func takeOver(ctx context.Context, tx *txn, c Claim, got *Claimed) error {
 	if got.Replaced == nil {
 		return nil
 	}
-	act := Act{By: c.By, Why: fmt.Sprintf("replace audio_id %d of source %s", c.AudioID, c.Source), At: c.At}
+	act := Action{By: c.By, Why: fmt.Sprintf("replace audio_id %d of source %s", c.AudioID, c.Source), At: c.At}
 	s, sent, err := currentSend(ctx, tx, c.Key)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/idempotency"
+	"reprise/tasks"
 )
 
 // other is a claim of other content for slot n.
@@ -53,7 +54,7 @@ func TestRepeatedClaimChangesNothing(t *testing.T) {
 	require.Equal(t, idempotency.Claimed{State: idempotency.Free}, first)
 	require.Equal(t, first, claim(t, l, claimOf(1)))
 	latch(t, l, attempt(1, "a"))
-	conclude(t, l, "a", idempotency.ToSettled)
+	conclude(t, l, "a", tasks.LatchSettled)
 	require.Equal(t, idempotency.Settled, claim(t, l, claimOf(1)).State, "it is there already")
 }
 
@@ -86,7 +87,7 @@ func TestReplacedContentClaimedAgainIsSentOnceMore(t *testing.T) {
 
 	claim(t, l, other(1, "new", true))
 	latch(t, l, attemptFor(other(1, "new", true), "x"))
-	conclude(t, l, "x", idempotency.ToSettled)
+	conclude(t, l, "x", tasks.LatchSettled)
 	got := claim(t, l, back)
 	require.True(t, got.Reopened)
 	require.Equal(t, int64(1), got.Generation)

@@ -10,7 +10,7 @@ import (
 
 // Conclusion is what an attempt reports about its own send.
 type Conclusion struct {
-	Effect    Effect
+	Effect    tasks.LatchEffect
 	Outcome   tasks.Outcome
 	Reason    string // without secrets
 	RequestID string // AudD's, "" if none
@@ -34,10 +34,10 @@ type Concluded struct {
 // Conclude records what became of the attempt's send. Only the attempt that
 // latched concludes; the same report twice changes nothing. What may follow
 // what is in doc.go: a late answer of AudD wins over uncertain, a late
-// ToReleased does not. A report of an older generation is recorded and leaves
+// tasks.LatchReleased does not. A report of an older generation is recorded and leaves
 // the current one alone.
 //
-// ToReleased of an attempt without a latch is no error: that is how a failed
+// tasks.LatchReleased of an attempt without a latch is no error: that is how a failed
 // Latch is reported. Any other effect then wraps ErrUnknownAttempt. On another
 // error report again: until then the send counts as on its way.
 func (l *Ledger) Conclude(ctx context.Context, attemptID string, c Conclusion) (Concluded, error) {
@@ -51,7 +51,7 @@ func (l *Ledger) Conclude(ctx context.Context, attemptID string, c Conclusion) (
 			return err
 		}
 		if !found {
-			if c.Effect != ToReleased {
+			if c.Effect != tasks.LatchReleased {
 				return fmt.Errorf("attempt %s reports %s: %w", attemptID, c.Effect, ErrUnknownAttempt)
 			}
 			return errUnchanged
@@ -80,7 +80,7 @@ func conclude(ctx context.Context, tx *txn, s Send, c Conclusion) (Concluded, er
 	}
 	if m.remark != "" {
 		done.Late = true
-		act := Act{By: "attempt " + s.AttemptID, Why: c.Reason, At: c.At}
+		act := Action{By: "attempt " + s.AttemptID, Why: c.Reason, At: c.At}
 		return done, tx.auditOnce(ctx, act, m.remark, s)
 	}
 	if err := putState(ctx, tx, s, change{to: m.to, outcome: c.Outcome, reason: c.Reason, requestID: c.RequestID, at: c.At}); err != nil {
@@ -96,7 +96,7 @@ func conclude(ctx context.Context, tx *txn, s Send, c Conclusion) (Concluded, er
 
 func (c Conclusion) validate() error {
 	switch c.Effect {
-	case ToSettled, ToReleased, ToRejected, ToUncertain:
+	case tasks.LatchSettled, tasks.LatchReleased, tasks.LatchRejected, tasks.LatchUncertain:
 	default:
 		return fmt.Errorf("effect %q: %w", c.Effect, ErrInvalid)
 	}

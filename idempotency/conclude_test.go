@@ -30,7 +30,7 @@ func TestEveryReportInEveryState(t *testing.T) {
 	l := fresh(t)
 	n := int64(0)
 	for state, row := range after {
-		for i, effect := range idempotency.Effects {
+		for i, effect := range effects {
 			n++
 			inState(t, l, n, state)
 			id, key := fmt.Sprintf("a%d", n), fmt.Sprintf("k%d", n)
@@ -56,7 +56,7 @@ func TestEveryReportInEveryState(t *testing.T) {
 			if want == "released" {
 				wantGeneration = 1
 			}
-			require.Equal(t, wantGeneration, d.Standing.Generation, name)
+			require.Equal(t, wantGeneration, d.Status.Generation, name)
 			require.Equal(t, wantGeneration, got.Generation, name)
 		}
 	}
@@ -83,16 +83,16 @@ func show(t testing.TB, l *idempotency.Ledger, key string) idempotency.Detail {
 func TestReportOfAnAttemptWithoutALatch(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
-	require.Equal(t, idempotency.Concluded{}, conclude(t, l, "nobody", idempotency.ToReleased))
-	for _, e := range []idempotency.Effect{idempotency.ToSettled, idempotency.ToRejected, idempotency.ToUncertain} {
+	require.Equal(t, idempotency.Concluded{}, conclude(t, l, "nobody", tasks.LatchReleased))
+	for _, e := range []tasks.LatchEffect{tasks.LatchSettled, tasks.LatchRejected, tasks.LatchUncertain} {
 		_, err := l.Conclude(context.Background(), "nobody", idempotency.Conclusion{Effect: e, At: start})
 		require.ErrorIs(t, err, idempotency.ErrUnknownAttempt)
 	}
 	_, err := l.Conclude(context.Background(), "nobody", idempotency.Conclusion{Effect: "untouched", At: start})
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
-	_, err = l.Conclude(context.Background(), "nobody", idempotency.Conclusion{Effect: idempotency.ToSettled})
+	_, err = l.Conclude(context.Background(), "nobody", idempotency.Conclusion{Effect: tasks.LatchSettled})
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
-	_, found, err := l.Attempt(context.Background(), "nobody")
+	_, found, err := l.SendByAttempt(context.Background(), "nobody")
 	require.NoError(t, err)
 	require.False(t, found)
 }
@@ -102,7 +102,7 @@ func TestLateSettleWinsOverExpiry(t *testing.T) {
 	l := fresh(t)
 	latch(t, l, attempt(1, "a"))
 	require.Equal(t, idempotency.Uncertain, expire(t, l, "k1", time.Hour).State)
-	got := conclude(t, l, "a", idempotency.ToSettled)
+	got := conclude(t, l, "a", tasks.LatchSettled)
 	require.True(t, got.Current)
 	st := look(t, l, "k1")
 	require.Equal(t, idempotency.Settled, st.State)
@@ -118,14 +118,14 @@ func TestLateSettleAfterAPersonsRetryLeavesTheNewGenerationAlone(t *testing.T) {
 	got, err := l.Resolve(context.Background(), "k1", idempotency.AsRetry, act(time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, int64(1), got.Generation)
-	late := conclude(t, l, "a", idempotency.ToSettled)
+	late := conclude(t, l, "a", tasks.LatchSettled)
 	require.Equal(t, idempotency.Concluded{Known: true, State: idempotency.Settled, Generation: 1}, late)
 	require.Equal(t, idempotency.Free, look(t, l, "k1").State)
 
 	require.Equal(t, int64(1), latch(t, l, attempt(1, "b")).Generation)
-	conclude(t, l, "b", idempotency.ToUncertain)
+	conclude(t, l, "b", tasks.LatchUncertain)
 	d := show(t, l, "k1")
-	require.Equal(t, idempotency.Uncertain, d.Standing.State)
+	require.Equal(t, idempotency.Uncertain, d.Status.State)
 	require.Equal(t, []idempotency.State{idempotency.Settled, idempotency.Uncertain}, []idempotency.State{d.Sends[0].State, d.Sends[1].State})
 	require.Equal(t, "resolve as retry", d.Trail[0].What)
 }

@@ -56,11 +56,11 @@
 //     (SQLite synchronous=FULL; on PostgreSQL synchronous_commit must be on),
 //     so no crash forgets it. Rows are never deleted.
 //  3. So two sends of a key have two generations. The generation rises in four
-//     places: Conclude(ToReleased) of a send that is sent, by its own attempt;
+//     places: Conclude(tasks.LatchReleased) of a send that is sent, by its own attempt;
 //     Resolve(AsRetry); Reopen; and a replacing Claim of settled content. The
 //     last three are a person's. Neither time, nor another worker, nor a crash
 //     raises it: Expire only ends the wait.
-//  4. An attempt reports ToReleased only after its call is over: the client
+//  4. An attempt reports tasks.LatchReleased only after its call is over: the client
 //     seals the body before it returns, so no byte leaves afterwards; and the
 //     answers that count as "refused before work" are a closed list
 //     (retrypolicy's latch column).

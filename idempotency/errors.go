@@ -85,7 +85,7 @@ func (e *TooEarlyError) Error() string {
 // NotResolvableError means that the key's state leaves nothing to resolve so.
 type NotResolvableError struct {
 	State State
-	As    As
+	As    Resolution
 }
 
 func (e *NotResolvableError) Error() string {

@@ -15,6 +15,7 @@ import (
 
 	"reprise/idempotency"
 	"reprise/store"
+	"reprise/tasks"
 )
 
 func TestRacingGoroutinesHaveOneWinner(t *testing.T) {
@@ -81,11 +82,11 @@ func TestLockedDatabaseIsAnErrorAndNoLatch(t *testing.T) {
 	_, err := l.Latch(context.Background(), attempt(1, "a"))
 	require.Error(t, err)
 	require.True(t, store.IsUnavailable(err), "%v", err)
-	_, err = l.Conclude(context.Background(), "a", idempotency.Conclusion{Effect: idempotency.ToReleased, At: start})
+	_, err = l.Conclude(context.Background(), "a", idempotency.Conclusion{Effect: tasks.LatchReleased, At: start})
 	require.True(t, store.IsUnavailable(err), "%v", err)
 	require.False(t, look(t, l, "k1").Known, "reading goes on")
 	unlock()
-	require.Zero(t, conclude(t, l, "a", idempotency.ToReleased))
+	require.Zero(t, conclude(t, l, "a", tasks.LatchReleased))
 	require.Zero(t, latch(t, l, attempt(1, "b")).Generation)
 }
 
@@ -101,12 +102,12 @@ func TestLatchThatRunsOutOfTimeIsReleasedByItsAttempt(t *testing.T) {
 	stop()
 	_, err = l.Latch(cancelled, attempt(1, "a"))
 	require.ErrorIs(t, err, context.Canceled)
-	conclude(t, l, "a", idempotency.ToReleased)
+	conclude(t, l, "a", tasks.LatchReleased)
 	require.NoError(t, look(t, l, "k1").MaySend(start))
 
 	// The commit came through, its reply did not: the attempt releases it.
 	latch(t, l, attempt(1, "b"))
-	require.True(t, conclude(t, l, "b", idempotency.ToReleased).Known)
+	require.True(t, conclude(t, l, "b", tasks.LatchReleased).Known)
 	require.Equal(t, int64(1), latch(t, l, attempt(1, "c")).Generation)
 }
 
@@ -123,7 +124,7 @@ func TestLatchCutOffAnywhereNeverBlocksTheKey(t *testing.T) {
 		if err != nil {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		}
-		conclude(t, l, id, idempotency.ToReleased)
+		conclude(t, l, id, tasks.LatchReleased)
 		require.NoError(t, look(t, l, "k1").MaySend(start))
 	}
 }

@@ -4,7 +4,7 @@ import "time"
 
 // Fresh says whether the first byte may still leave: nil, or a *StaleError when
 // more than Config.FirstByte passed since CommittedAt. Ask it last, with
-// time.Now(). A stale attempt makes no call and reports ToReleased.
+// time.Now(). A stale attempt makes no call and reports tasks.LatchReleased.
 //
 // The age is the larger of the wall clock's and the monotonic one's: the
 // monotonic clock stands still while a machine sleeps, the wall clock may be

@@ -56,7 +56,7 @@ type Latched struct {
 // nil, the send is on the disk and the caller may make its call, if Fresh
 // still says so right before the first byte.
 //
-// On every error the caller makes no call and reports ToReleased for its
+// On every error the caller makes no call and reports tasks.LatchReleased for its
 // attempt id: when the commit's outcome is not known (deadline, I/O error), the
 // latch may stand although nobody sends. *TakenError, *SlotTakenError,
 // *SlotBusyError and *BehindError say who is in the way; any other error means

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/idempotency"
+	"reprise/tasks"
 )
 
 func TestFirstAttemptLatchesAndTheSecondIsTaken(t *testing.T) {
@@ -63,7 +64,7 @@ func TestSameAttemptLatchedAgainGetsTheSameAnswer(t *testing.T) {
 	other := attempt(2, "a")
 	_, err := l.Latch(context.Background(), other)
 	require.ErrorIs(t, err, idempotency.ErrInvalid, "an attempt id is of one upload")
-	conclude(t, l, "a", idempotency.ToReleased)
+	conclude(t, l, "a", tasks.LatchReleased)
 	require.Equal(t, idempotency.Released, refused[*idempotency.TakenError](t, l, attempt(1, "a")).State,
 		"an attempt that was concluded never sends again")
 	require.Equal(t, int64(1), latch(t, l, attempt(1, "b")).Generation)
@@ -73,7 +74,7 @@ func TestKeyOfOtherWorkIsRefused(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	latch(t, l, attempt(1, "a"))
-	conclude(t, l, "a", idempotency.ToReleased)
+	conclude(t, l, "a", tasks.LatchReleased)
 	for _, change := range []func(*idempotency.LatchRequest){
 		func(a *idempotency.LatchRequest) { a.SHA256 = "other" },
 		func(a *idempotency.LatchRequest) { a.AudioID = 9 },
@@ -142,7 +143,7 @@ func TestOtherContentOnItsWayIntoTheSlotIsWaitedFor(t *testing.T) {
 	require.Equal(t, &idempotency.SlotBusyError{Source: "main", AudioID: 1, Key: "k1", Until: start.Add(timeout + margin)}, busy)
 	require.Equal(t, busy, look(t, l, "kx").MaySend(start))
 	require.NoError(t, look(t, l, "kx").MaySend(busy.Until))
-	conclude(t, l, "a", idempotency.ToReleased)
+	conclude(t, l, "a", tasks.LatchReleased)
 	latch(t, l, x)
 	taken := refused[*idempotency.SlotTakenError](t, l, attempt(1, "b"))
 	require.Equal(t, "kx", taken.Owner)

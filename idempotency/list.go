@@ -68,14 +68,14 @@ func (l *Ledger) List(ctx context.Context, f Filter) ([]Entry, error) {
 
 // Detail is all the ledger knows of a key.
 type Detail struct {
-	Standing UploadStatus
-	Source   string
-	AudioID  int64
-	SHA256   string
-	Since    time.Time
-	Owner    Slot
-	Sends    []Send // one per generation that was sent, oldest first
-	Trail    []Audit
+	Status  UploadStatus
+	Source  string
+	AudioID int64
+	SHA256  string
+	Since   time.Time
+	Owner   Slot
+	Sends   []Send // one per generation that was sent, oldest first
+	Trail   []Audit
 }
 
 // Show returns all the ledger knows of a key, or wraps ErrUnknownKey.
@@ -96,7 +96,7 @@ func (l *Ledger) show(ctx context.Context, key string) (Detail, error) {
 		return Detail{}, fmt.Errorf("key %s: %w", key, ErrUnknownKey)
 	}
 	d := Detail{Source: k.source, AudioID: k.audioID, SHA256: k.sha, Since: k.since}
-	if d.Standing, err = l.look(ctx, l.db, key); err != nil {
+	if d.Status, err = l.look(ctx, l.db, key); err != nil {
 		return d, err
 	}
 	if d.Owner, _, err = slotOf(ctx, l.db, k.source, k.audioID); err != nil {
@@ -129,7 +129,18 @@ func sendsOf(ctx context.Context, q querier, key string) ([]Send, error) {
 	return out, nil
 }
 
-func (f Filter) sql() (where string, args []any) {
+// sql is the conditions with an order and a limit.
+func (f Filter) sql() (string, []any) {
+	where, args := f.conditions()
+	limit := f.Limit
+	if limit <= 0 {
+		limit = 1000
+	}
+	args = append(args, limit)
+	return fmt.Sprintf("%s ORDER BY k.key LIMIT $%d", where, len(args)), args
+}
+
+func (f Filter) conditions() (where string, args []any) {
 	var terms []string
 	bind := func(v any) string {
 		args = append(args, v)
@@ -168,9 +179,5 @@ func (f Filter) sql() (where string, args []any) {
 	if len(terms) > 0 {
 		where = " WHERE " + strings.Join(terms, " AND ")
 	}
-	limit := f.Limit
-	if limit <= 0 {
-		limit = 1000
-	}
-	return where + " ORDER BY k.key LIMIT " + bind(limit), args
+	return where, args
 }

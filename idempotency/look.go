@@ -24,9 +24,9 @@ type UploadStatus struct {
 	key string
 }
 
-// Look is the point read before admission. It promises nothing: only Latch
+// Status is the point read before admission. It promises nothing: only Latch
 // does. A key that is not known stands Free in generation 0.
-func (l *Ledger) Look(ctx context.Context, key string) (UploadStatus, error) {
+func (l *Ledger) Status(ctx context.Context, key string) (UploadStatus, error) {
 	st, err := l.look(ctx, l.db, key)
 	if err != nil {
 		return UploadStatus{}, fmt.Errorf("look an upload up: %w", err)
@@ -75,8 +75,8 @@ func (s UploadStatus) MaySend(now time.Time) error {
 	return nil
 }
 
-// Attempt is the send an attempt latched; false when it never latched, and so
+// SendByAttempt is the send an attempt latched; false when it never latched, and so
 // never sent: a worker that died before its latch left nothing in doubt.
-func (l *Ledger) Attempt(ctx context.Context, attemptID string) (Send, bool, error) {
+func (l *Ledger) SendByAttempt(ctx context.Context, attemptID string) (Send, bool, error) {
 	return sendOf(ctx, l.db, attemptID)
 }

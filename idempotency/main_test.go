@@ -93,12 +93,15 @@ func refused[E error](t testing.TB, l *idempotency.Ledger, a idempotency.LatchRe
 	return want
 }
 
-var outcomes = map[idempotency.Effect]tasks.Outcome{
-	idempotency.ToSettled: tasks.Uploaded, idempotency.ToReleased: tasks.Throttled,
-	idempotency.ToRejected: tasks.InvalidAudio, idempotency.ToUncertain: tasks.Ambiguous,
+// effects are those an attempt can report, in the order of doc.go's table.
+var effects = []tasks.LatchEffect{tasks.LatchSettled, tasks.LatchReleased, tasks.LatchRejected, tasks.LatchUncertain}
+
+var outcomes = map[tasks.LatchEffect]tasks.Outcome{
+	tasks.LatchSettled: tasks.Uploaded, tasks.LatchReleased: tasks.Throttled,
+	tasks.LatchRejected: tasks.InvalidAudio, tasks.LatchUncertain: tasks.Ambiguous,
 }
 
-func conclude(t testing.TB, l *idempotency.Ledger, id string, e idempotency.Effect) idempotency.Concluded {
+func conclude(t testing.TB, l *idempotency.Ledger, id string, e tasks.LatchEffect) idempotency.Concluded {
 	t.Helper()
 	got, err := l.Conclude(context.Background(), id, idempotency.Conclusion{
 		Effect: e, Outcome: outcomes[e], Reason: string(outcomes[e]), RequestID: "req-" + id, At: start.Add(time.Minute),
@@ -109,7 +112,7 @@ func conclude(t testing.TB, l *idempotency.Ledger, id string, e idempotency.Effe
 
 func look(t testing.TB, l *idempotency.Ledger, key string) idempotency.UploadStatus {
 	t.Helper()
-	st, err := l.Look(context.Background(), key)
+	st, err := l.Status(context.Background(), key)
 	require.NoError(t, err)
 	return st
 }
@@ -121,8 +124,8 @@ func expire(t testing.TB, l *idempotency.Ledger, key string, after time.Duration
 	return st
 }
 
-func act(after time.Duration) idempotency.Act {
-	return idempotency.Act{By: "mia", Why: "looked it up", At: start.Add(after)}
+func act(after time.Duration) idempotency.Action {
+	return idempotency.Action{By: "mia", Why: "looked it up", At: start.Add(after)}
 }
 
 // inState brings key k<n> into a state by attempt "a<n>" in generation 0.
@@ -135,7 +138,7 @@ func inState(t testing.TB, l *idempotency.Ledger, n int64, s idempotency.State) 
 	id := fmt.Sprintf("a%d", n)
 	latch(t, l, attempt(n, id))
 	if s != idempotency.Sent {
-		conclude(t, l, id, idempotency.Effect(s))
+		conclude(t, l, id, tasks.LatchEffect(s))
 	}
 }
 

@@ -71,14 +71,14 @@ func check(ctx context.Context, q querier, head, remembered Mark) error {
 	return nil
 }
 
-// Act is who does something that only a person may do, and why. It goes to the
+// Action is who does something that only a person may do, and why. It goes to the
 // audit trail. All fields are required.
-type Act struct {
+type Action struct {
 	By, Why string
 	At      time.Time
 }
 
-func (a Act) validate() error {
+func (a Action) validate() error {
 	if a.By == "" || a.Why == "" || a.At.IsZero() {
 		return fmt.Errorf("who, why and when are required: %w", ErrInvalid)
 	}
@@ -88,7 +88,7 @@ func (a Act) validate() error {
 // Adopt accepts this ledger in place of the remembered one. Its sequence jumps
 // above the remembered mark; the mark it returns is the one to remember now.
 // Adopting what is not behind changes nothing.
-func (l *Ledger) Adopt(ctx context.Context, remembered Mark, act Act) (Mark, error) {
+func (l *Ledger) Adopt(ctx context.Context, remembered Mark, act Action) (Mark, error) {
 	if err := act.validate(); err != nil {
 		return Mark{}, fmt.Errorf("adopt the upload ledger: %w", err)
 	}

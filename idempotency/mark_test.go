@@ -51,7 +51,7 @@ func TestRestoredBackupFailsClosedUntilAdopted(t *testing.T) {
 	require.Len(t, trail, 1)
 	require.Contains(t, trail[0].What, "adopt ledger")
 	require.ErrorAs(t, l.Check(ctx, adopted), &behind, "the original is behind the adopted one")
-	_, err = restored.Adopt(ctx, remembered, idempotency.Act{})
+	_, err = restored.Adopt(ctx, remembered, idempotency.Action{})
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
 }
 

@@ -24,7 +24,7 @@ type call struct {
 	attempt idempotency.LatchRequest
 	step    string
 	right   idempotency.Latched
-	report  idempotency.Effect // what it has reported, "" for nothing
+	report  tasks.LatchEffect // what it has reported, "" for nothing
 }
 
 // model is what the promise says about one key, beside the real ledger.
@@ -82,7 +82,9 @@ func (w *world) model(key string) *model {
 	return nil
 }
 
-func (w *world) act() idempotency.Act { return idempotency.Act{By: "mia", Why: "test", At: w.now} }
+func (w *world) act() idempotency.Action {
+	return idempotency.Action{By: "mia", Why: "test", At: w.now}
+}
 
 func (w *world) make(t *rapid.T) {
 	m := w.key(t)
@@ -132,9 +134,9 @@ func (w *world) send(t *rapid.T, c *call) {
 func (w *world) report(t *rapid.T, c *call) {
 	effect := c.report
 	if effect == "" {
-		effect = rapid.SampledFrom(idempotency.Effects).Draw(t, "effect")
+		effect = rapid.SampledFrom(effects).Draw(t, "effect")
 		if c.step != sent {
-			effect = idempotency.ToReleased
+			effect = tasks.LatchReleased
 		}
 	}
 	got, err := w.l.Conclude(context.Background(), c.attempt.AttemptID, idempotency.Conclusion{
@@ -232,7 +234,7 @@ func (w *world) pass(t *rapid.T) {
 func (w *world) check(t *rapid.T) {
 	w.turn++
 	m := w.keys[w.turn%len(w.keys)]
-	st, err := w.l.Look(context.Background(), m.claim.Key)
+	st, err := w.l.Status(context.Background(), m.claim.Key)
 	require.NoError(t, err)
 	require.Equal(t, m.generation, st.Generation, "nobody else raises the generation")
 	require.Equal(t, m.state, st.State)
@@ -299,11 +301,11 @@ func TestConcurrentWorkersSendOncePerGeneration(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				effect := idempotency.ToReleased
+				effect := tasks.LatchReleased
 				mu.Lock()
 				sends[got.Generation]++
 				if random.IntN(40) == 0 {
-					effect = idempotency.ToUncertain
+					effect = tasks.LatchUncertain
 				} else {
 					released++
 				}

@@ -9,13 +9,13 @@ import (
 	"reprise/tasks"
 )
 
-// As is how a person resolves an uncertain upload.
-type As string
+// Resolution is how a person resolves an uncertain upload.
+type Resolution string
 
 // The closed set of resolutions.
 const (
-	AsSettled As = "settled" // it arrived
-	AsRetry   As = "retry"   // it did not, or may be sent twice: send it again
+	AsSettled Resolution = "settled" // it arrived
+	AsRetry   Resolution = "retry"   // it did not, or may be sent twice: send it again
 )
 
 // Resolved is what a resolution came to.
@@ -35,7 +35,7 @@ type Resolved struct {
 // Config.RetryWait: until then the earlier send may still be on its way. A
 // state that leaves nothing to resolve is a *NotResolvableError. Repeating a
 // resolution is harmless.
-func (l *Ledger) Resolve(ctx context.Context, key string, as As, act Act) (Resolved, error) {
+func (l *Ledger) Resolve(ctx context.Context, key string, as Resolution, act Action) (Resolved, error) {
 	if as != AsSettled && as != AsRetry {
 		return Resolved{}, fmt.Errorf("resolve an upload as %q: want settled or retry: %w", as, ErrInvalid)
 	}
@@ -82,7 +82,7 @@ func (l *Ledger) Resolve(ctx context.Context, key string, as As, act Act) (Resol
 }
 
 // resolvedSo finds a resolution that was made before and still stands.
-func resolvedSo(ctx context.Context, q querier, st UploadStatus, as As) (bool, error) {
+func resolvedSo(ctx context.Context, q querier, st UploadStatus, as Resolution) (bool, error) {
 	generation := st.Generation
 	switch {
 	case as == AsSettled && st.State == Settled:
@@ -96,7 +96,7 @@ func resolvedSo(ctx context.Context, q querier, st UploadStatus, as As) (bool, e
 		st.key, generation, "resolve as "+string(as))
 }
 
-func (l *Ledger) mayResolve(st UploadStatus, as As, now time.Time) error {
+func (l *Ledger) mayResolve(st UploadStatus, as Resolution, now time.Time) error {
 	switch {
 	case st.State == Sent && now.Before(st.Until):
 		return &TooEarlyError{Until: st.Until}
@@ -113,7 +113,7 @@ func (l *Ledger) mayResolve(st UploadStatus, as As, now time.Time) error {
 // ResolveAll resolves what the filter finds, one by one: an upload that cannot
 // be resolved has its Err and does not stop the others. On an error the ones
 // before it are resolved; doing it again goes on.
-func (l *Ledger) ResolveAll(ctx context.Context, f Filter, as As, act Act) ([]Resolved, error) {
+func (l *Ledger) ResolveAll(ctx context.Context, f Filter, as Resolution, act Action) ([]Resolved, error) {
 	if len(f.States) == 0 {
 		f.States = []State{Uncertain}
 	}
@@ -141,7 +141,7 @@ func (l *Ledger) ResolveAll(ctx context.Context, f Filter, as As, act Act) ([]Re
 // forces it: it will be billed again. from is the generation that person saw;
 // when the key is past it already, nothing changes, so it may be repeated after
 // a crash. What is uncertain or on its way is resolved, not reopened.
-func (l *Ledger) Reopen(ctx context.Context, key string, from int64, act Act) (generation int64, err error) {
+func (l *Ledger) Reopen(ctx context.Context, key string, from int64, act Action) (generation int64, err error) {
 	if err := act.validate(); err != nil {
 		return 0, fmt.Errorf("reopen an upload: %w", err)
 	}

@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/idempotency"
+	"reprise/tasks"
 )
 
-var both = []idempotency.As{idempotency.AsSettled, idempotency.AsRetry}
+var both = []idempotency.Resolution{idempotency.AsSettled, idempotency.AsRetry}
 
 func TestOnlyDoubtIsResolved(t *testing.T) {
 	t.Parallel()
@@ -44,7 +45,7 @@ func TestOnlyDoubtIsResolved(t *testing.T) {
 	require.ErrorIs(t, err, idempotency.ErrUnknownKey)
 	_, err = l.Resolve(ctx, "k1", "maybe", act(0))
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
-	_, err = l.Resolve(ctx, "k1", idempotency.AsRetry, idempotency.Act{By: "mia", At: start})
+	_, err = l.Resolve(ctx, "k1", idempotency.AsRetry, idempotency.Action{By: "mia", At: start})
 	require.ErrorIs(t, err, idempotency.ErrInvalid, "a reason is required")
 }
 
@@ -102,7 +103,7 @@ func TestBulkResolutionLeavesOutWhatIsTooEarly(t *testing.T) {
 			a.Source = "elsewhere"
 		}
 		latch(t, l, a)
-		conclude(t, l, a.AttemptID, idempotency.ToUncertain)
+		conclude(t, l, a.AttemptID, tasks.LatchUncertain)
 	}
 	got, err := l.ResolveAll(ctx, idempotency.Filter{Source: "main"}, idempotency.AsRetry, act(timeout+retryWait+time.Minute))
 	require.NoError(t, err)
@@ -126,6 +127,9 @@ func TestBulkResolutionLeavesOutWhatIsTooEarly(t *testing.T) {
 	require.Equal(t, []string{"k2"}, list(idempotency.Filter{SentFrom: start.Add(2 * time.Minute), SentBefore: start.Add(3 * time.Minute), Verify: idempotency.VerifyHold}))
 	require.Equal(t, []string{"k1", "k2"}, list(idempotency.Filter{After: "k0", Limit: 2}))
 	require.Len(t, list(idempotency.Filter{}), 4)
+	counts, err := l.Count(ctx, idempotency.Filter{After: "k2", Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, map[idempotency.State]int64{idempotency.Uncertain: 2, idempotency.Free: 2}, counts)
 }
 
 func TestForceReopensWhatEndedAndNothingElse(t *testing.T) {
@@ -172,7 +176,7 @@ func TestWhatTheLedgerKnowsOfAKeyAndOfAnAttempt(t *testing.T) {
 	_, err := l.Show(ctx, "nobody")
 	require.ErrorIs(t, err, idempotency.ErrUnknownKey)
 	inState(t, l, 1, idempotency.Rejected)
-	s, found, err := l.Attempt(ctx, "a1")
+	s, found, err := l.SendByAttempt(ctx, "a1")
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, idempotency.Send{

@@ -1,5 +1,7 @@
 package idempotency
 
+import "reprise/tasks"
+
 // State is where a send, or a key's current generation, stands.
 type State string
 
@@ -16,21 +18,6 @@ const (
 // States lists every state in a stable order.
 var States = []State{Free, Sent, Settled, Rejected, Uncertain, Released}
 
-// Effect is what an attempt reports about its own send. The words are those of
-// retrypolicy's latch column.
-type Effect string
-
-// The closed set of effects.
-const (
-	ToSettled   Effect = "settled"
-	ToReleased  Effect = "released"
-	ToRejected  Effect = "rejected"
-	ToUncertain Effect = "uncertain"
-)
-
-// Effects lists every effect in a stable order.
-var Effects = []Effect{ToSettled, ToReleased, ToRejected, ToUncertain}
-
 // move is what an effect does to a send.
 type move struct {
 	to     State
@@ -42,30 +29,30 @@ type move struct {
 // Missing pairs change nothing. A late answer of AudD ends the doubt. A late
 // "not sent" does not: somebody may have acted on the doubt, and the task was
 // listed as uncertain, so a person sends it again with one command.
-var moves = map[State]map[Effect]move{
+var moves = map[State]map[tasks.LatchEffect]move{
 	Sent: {
-		ToSettled:   {to: Settled},
-		ToReleased:  {to: Released, raises: true},
-		ToRejected:  {to: Rejected},
-		ToUncertain: {to: Uncertain},
+		tasks.LatchSettled:   {to: Settled},
+		tasks.LatchReleased:  {to: Released, raises: true},
+		tasks.LatchRejected:  {to: Rejected},
+		tasks.LatchUncertain: {to: Uncertain},
 	},
 	Uncertain: {
-		ToSettled:  {to: Settled},
-		ToRejected: {to: Rejected},
-		ToReleased: {to: Uncertain, remark: "late report: it was not sent"},
+		tasks.LatchSettled:  {to: Settled},
+		tasks.LatchRejected: {to: Rejected},
+		tasks.LatchReleased: {to: Uncertain, remark: "late report: it was not sent"},
 	},
 	Settled: {
-		ToReleased: {to: Settled, remark: "late report: it was not sent"},
-		ToRejected: {to: Settled, remark: "late report: AudD rejected it"},
+		tasks.LatchReleased: {to: Settled, remark: "late report: it was not sent"},
+		tasks.LatchRejected: {to: Settled, remark: "late report: AudD rejected it"},
 	},
 	Released: {
-		ToSettled:   {to: Released, remark: "late report: it arrived"},
-		ToRejected:  {to: Released, remark: "late report: AudD rejected it"},
-		ToUncertain: {to: Released, remark: "late report: it may have arrived"},
+		tasks.LatchSettled:   {to: Released, remark: "late report: it arrived"},
+		tasks.LatchRejected:  {to: Released, remark: "late report: AudD rejected it"},
+		tasks.LatchUncertain: {to: Released, remark: "late report: it may have arrived"},
 	},
 	Rejected: {
-		ToSettled:   {to: Rejected, remark: "late report: it arrived"},
-		ToUncertain: {to: Rejected, remark: "late report: it may have arrived"},
+		tasks.LatchSettled:   {to: Rejected, remark: "late report: it arrived"},
+		tasks.LatchUncertain: {to: Rejected, remark: "late report: it may have arrived"},
 	},
 }
 

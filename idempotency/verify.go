@@ -8,8 +8,8 @@ import (
 	"reprise/tasks"
 )
 
-// Turn asks to verify an uncertain upload by one recognition, which is billed.
-type Turn struct {
+// VerifyRequest asks to verify an uncertain upload by one recognition, which is billed.
+type VerifyRequest struct {
 	Key        string
 	Generation int64
 	// Delay must have passed since the upload became uncertain, and between
@@ -23,7 +23,7 @@ type Turn struct {
 // audio and reports with Verified. The try counts even if its worker dies. It is
 // false when the turn is another's, not due, used up, or when a hit would prove
 // nothing because other content was sent into the slot before.
-func (l *Ledger) BeginVerify(ctx context.Context, t Turn) (bool, error) {
+func (l *Ledger) BeginVerify(ctx context.Context, t VerifyRequest) (bool, error) {
 	if t.At.IsZero() || t.Tries < 1 || t.Delay < 0 {
 		return false, fmt.Errorf("verify an upload: time, tries and delay are required: %w", ErrInvalid)
 	}
@@ -45,7 +45,7 @@ func (l *Ledger) BeginVerify(ctx context.Context, t Turn) (bool, error) {
 			return err
 		}
 		if shared {
-			act := Act{By: "verify", Why: "other content was sent to this audio_id before: a hit would prove nothing", At: t.At}
+			act := Action{By: "verify", Why: "other content was sent to this audio_id before: a hit would prove nothing", At: t.At}
 			return tx.auditOnce(ctx, act, "not verifiable", s)
 		}
 		mine = true
@@ -104,7 +104,7 @@ func verified(ctx context.Context, tx *txn, s Send, v Verification) error {
 	if err != nil {
 		return err
 	}
-	act := Act{By: "verify", At: v.At}
+	act := Action{By: "verify", At: v.At}
 	switch {
 	case v.Hit == nil:
 		act.Why = "the recognition found no upload"

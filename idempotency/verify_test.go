@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/idempotency"
+	"reprise/tasks"
 )
 
 // doubtful is an uncertain upload of slot n with verify: recognize.
@@ -18,14 +19,14 @@ func doubtful(t *testing.T, l *idempotency.Ledger, n int64, v idempotency.Verify
 	a := attempt(n, "a")
 	a.Verify = v
 	latch(t, l, a)
-	conclude(t, l, "a", idempotency.ToUncertain) // at start + 1 min
+	conclude(t, l, "a", tasks.LatchUncertain) // at start + 1 min
 }
 
-func turn(n int64, after time.Duration) idempotency.Turn {
-	return idempotency.Turn{Key: attempt(n, "").Key, Delay: 5 * time.Minute, Tries: 2, At: start.Add(after)}
+func turn(n int64, after time.Duration) idempotency.VerifyRequest {
+	return idempotency.VerifyRequest{Key: attempt(n, "").Key, Delay: 5 * time.Minute, Tries: 2, At: start.Add(after)}
 }
 
-func begin(t *testing.T, l *idempotency.Ledger, tn idempotency.Turn) bool {
+func begin(t *testing.T, l *idempotency.Ledger, tn idempotency.VerifyRequest) bool {
 	t.Helper()
 	mine, err := l.BeginVerify(context.Background(), tn)
 	require.NoError(t, err)
@@ -64,7 +65,7 @@ func TestVerificationHasItsTimeItsTriesAndOneTaker(t *testing.T) {
 	require.True(t, begin(t, l, turn(1, 11*time.Minute)), "the first one's worker died")
 	require.False(t, begin(t, l, turn(1, time.Hour)), "two tries")
 	require.Equal(t, 2, look(t, l, "k1").Send.Tries)
-	_, err := l.BeginVerify(context.Background(), idempotency.Turn{Key: "k1"})
+	_, err := l.BeginVerify(context.Background(), idempotency.VerifyRequest{Key: "k1"})
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
 }
 
@@ -102,7 +103,7 @@ func TestHitProvesNothingWhereOtherContentWasSentBefore(t *testing.T) {
 	old := other(7, "old", false)
 	claim(t, l, old)
 	latch(t, l, attemptFor(old, "o"))
-	conclude(t, l, "o", idempotency.ToSettled)
+	conclude(t, l, "o", tasks.LatchSettled)
 	c := claimOf(7)
 	c.Replace, c.By = true, "mia"
 	claim(t, l, c)

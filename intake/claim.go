@@ -9,12 +9,11 @@ import (
 	"reprise/store"
 )
 
-// claim asks the ledger for the slots of a chunk's uploads, before they are
-// registered and queued: what is refused leaves no trace in the store, and an
-// allotted audio_id is found again by its content after a crash anywhere
-// behind this. It returns what may be registered.
+// claim claims the ledger slots of a chunk's uploads, before they are registered and queued: a refused upload
+// leaves no trace in the store, and after a crash the next run finds the assigned audio_id by its content. It
+// returns the items to register and calls step for each of the others.
 func (in *Intake) claim(ctx context.Context, plan *Plan, chunk []int, step func()) ([]int, error) {
-	if err := in.allot(ctx, plan, chunk); err != nil {
+	if err := in.assignIDs(ctx, plan, chunk); err != nil {
 		return nil, err
 	}
 	var claims []idempotency.Claim
@@ -23,7 +22,7 @@ func (in *Intake) claim(ctx context.Context, plan *Plan, chunk []int, step func(
 		it := &plan.Items[i]
 		switch it.Status {
 		case SameContent:
-			if err := it.follow(); err != nil {
+			if err := it.shareID(); err != nil {
 				return nil, err
 			}
 		case ToQueue, AlreadyQueued, AlreadyDone:
@@ -45,14 +44,14 @@ func (in *Intake) claim(ctx context.Context, plan *Plan, chunk []int, step func(
 	}
 	return slices.DeleteFunc(slices.Clone(chunk), func(i int) bool {
 		it := &plan.Items[i]
-		if it.Status == SameContent && (it.twin.Status == Refused || it.twin.Status == Failed) {
-			shareVerdict(it, it.twin)
+		if it.Status == SameContent && (it.first.Status == Refused || it.first.Status == Failed) {
+			it.shareStatus(it.first)
 		}
-		gone := it.Status == Refused || it.Status == Failed
-		if gone {
+		bad := it.Status == Refused || it.Status == Failed
+		if bad {
 			step()
 		}
-		return gone
+		return bad
 	}), nil
 }
 
@@ -60,77 +59,72 @@ func (in *Intake) claimOf(req Request, it *Item) idempotency.Claim {
 	at := it.slot()
 	return idempotency.Claim{
 		Source: at.source, AudioID: at.id, Key: it.Payload.Key, SHA256: it.Payload.Input.SHA256,
-		Replace: req.Replace, Allotted: it.upload.allot, By: req.By, At: in.opts.Now(),
+		Replace: req.Replace, Allotted: it.needsID, By: req.By, At: in.opts.Now(),
 	}
 }
 
-// claimed notes what became of an upload's claim.
+// claimed updates an upload by the result of its claim.
 func (in *Intake) claimed(ctx context.Context, plan *Plan, it *Item, got idempotency.Claimed) error {
-	var slot *idempotency.SlotTakenError
+	var taken *idempotency.SlotTakenError
 	switch {
-	case errors.As(got.Refused, &slot):
-		owner, err := in.nameOf(ctx, slot.Owner)
+	case errors.As(got.Refused, &taken):
+		owner, err := in.nameOf(ctx, taken.Owner)
 		if err != nil {
 			return err
 		}
-		it.refuse("%s", takenSentence(it.slot(), owner, slot.Since))
+		it.refuse("%s", slotTaken(it.slot(), owner, taken.Since))
 		return nil
 	case got.Refused != nil:
 		it.refuse("is refused by the upload ledger: %s", got.Refused.Error())
 		return nil //nolint:nilerr // the item carries it
-	case it.upload.allot && len(got.SameContent) > 0:
-		return in.overtaken(ctx, plan, it, got.SameContent)
+	case it.needsID && len(got.SameContent) > 0:
+		return in.useSlotOf(ctx, plan, it, got.SameContent)
 	}
-	it.upload.allot = false
-	if got.State != it.upload.ledger.state {
-		it.upload.ledger.reason = ""
+	it.needsID = false
+	reason := it.ledger.reason
+	if got.State != it.ledger.state {
+		reason = ""
 	}
-	it.upload.ledger.known, it.upload.ledger.generation, it.upload.ledger.state = true, got.Generation, got.State
+	it.ledger = ledgerState{known: true, generation: got.Generation, state: got.State, reason: reason}
 	if got.Reopened && it.Status == AlreadyDone {
 		it.Status, it.Units = ToQueue, 1
 	}
-	if got.Replaced != nil {
+	switch {
+	case got.Replaced != nil:
 		owner, err := in.nameOf(ctx, got.Replaced.Key)
 		if err != nil {
 			return err
 		}
-		it.Warning = replacedSentence(it.slot(), owner, got.Replaced.Since)
-	} else if len(got.SameContent) > 0 {
+		it.Warning = slotReplaced(it.slot(), owner, got.Replaced.Since)
+	case len(got.SameContent) > 0:
 		var ids []int64
 		for _, s := range got.SameContent {
 			ids = append(ids, s.AudioID)
 		}
-		it.Warning = sameSentence(ids)
+		it.Warning = sameContentAs(ids)
 	}
 	return nil
 }
 
-// overtaken gives up an audio_id just allotted, which the ledger did not claim:
-// another run has claimed a slot for the same content meanwhile, and its id is
-// used. Of several slots that people gave, a registered one is preferred, then
-// the one claimed first.
-func (in *Intake) overtaken(ctx context.Context, plan *Plan, it *Item, others []idempotency.Slot) error {
-	registered := map[string]bool{}
+// useSlotOf gives up the audio_id that was assigned but not claimed, because another run has claimed a slot for the
+// same content meanwhile, and takes that slot. Of several it prefers a registered one, then the one claimed first.
+func (in *Intake) useSlotOf(ctx context.Context, plan *Plan, it *Item, others []idempotency.Slot) error {
+	slices.SortFunc(others, func(a, b idempotency.Slot) int { return a.Since.Compare(b.Since) })
+	best := others[0]
 	for _, s := range others {
 		st, err := in.opts.Store.TaskStatus(ctx, s.Key)
 		if err != nil {
 			return err
 		}
-		registered[s.Key] = st.Known
-	}
-	first := slices.MinFunc(others, func(a, b idempotency.Slot) int {
-		if registered[a.Key] != registered[b.Key] {
-			if registered[a.Key] {
-				return -1
-			}
-			return 1
+		if st.Known {
+			best = s
+			break
 		}
-		return a.Since.Compare(b.Since)
-	})
-	if err := it.setID(first.AudioID); err != nil {
+	}
+	if err := it.setID(best.AudioID); err != nil {
 		return err
 	}
-	it.upload.allot = false
+	it.needsID = false
 	got, err := in.opts.Ledger.Claim(ctx, in.claimOf(plan.Request, it))
 	if err != nil {
 		return err
@@ -138,23 +132,22 @@ func (in *Intake) overtaken(ctx context.Context, plan *Plan, it *Item, others []
 	return in.claimed(ctx, plan, it, got[0])
 }
 
-// resend lets an upload be sent, and billed, once more: first in the ledger,
-// because as long as that calls it settled no worker sends it. A crash after
-// it leaves a key that may be sent and a task that is ended, which the next
-// run queues.
-func (in *Intake) resend(ctx context.Context, it *Item, st store.TaskStatus, plan *Plan) error {
-	if err := in.notRunning(it, st); err != nil {
+// sendAgain queues an upload that was sent before to be sent, and billed, once more. It reopens the ledger first,
+// because no worker sends what the ledger calls settled. A crash after that leaves an ended task that may be sent,
+// which the next run queues.
+func (in *Intake) sendAgain(ctx context.Context, it *Item, st store.TaskStatus, plan *Plan) error {
+	if err := in.notRunning(ctx, it, st); err != nil {
 		return err
 	}
-	act := idempotency.Act{By: plan.Request.By, Why: "forced by batch " + plan.Batch, At: in.opts.Now()}
-	_, err := in.opts.Ledger.Reopen(ctx, it.Payload.Key, it.upload.ledger.generation, act)
+	act := idempotency.Action{By: plan.Request.By, Why: "forced by batch " + plan.Batch, At: in.opts.Now()}
+	_, err := in.opts.Ledger.Reopen(ctx, it.Payload.Key, it.ledger.generation, act)
 	var early *idempotency.TooEarlyError
 	var not *idempotency.NotResolvableError
 	switch {
 	case errors.As(err, &early):
-		return refusal("was settled by a person, and its send may still be on its way until " + since(early.Until) + ": force it after that")
+		return refusal("was settled by an operator, but its request may still be in flight: use --force after " + timestamp(early.Until))
 	case errors.As(err, &not):
-		return refusal("is " + string(not.State) + " by now: see `inspect uploads`")
+		return refusal("is " + string(not.State) + " now: see `inspect uploads`")
 	case err != nil:
 		return err
 	}

@@ -7,21 +7,20 @@ import (
 	"math"
 )
 
-// oggTail holds at least one whole page: a page has up to 65,307 bytes.
+// oggTail is how much of the end is searched for the last page, in bytes. A page has at most 65,307.
 const oggTail = 128 << 10
 
 type oggStream struct {
-	rate    float64 // granules per second; 0 = not audio we know
+	rate    float64 // granules per second; 0 = no known audio codec
 	preSkip float64
 }
 
-// oggDuration reads the granule position of the last page of the first audio
-// stream. Chained files (another stream begins later) are not measured: their
-// last page tells the last link only.
+// oggDuration computes the seconds from the granule position of the last page. It returns 0 for chained files,
+// where another stream begins later: their last page counts only the last link.
 func oggDuration(r io.ReaderAt, size int64) float64 {
 	streams := map[uint32]oggStream{}
-	head := readAt(r, 0, sniffBytes, size)
-	for len(head) >= 27 && bytes.HasPrefix(head, []byte("OggS")) && head[5]&2 != 0 { // begins a stream
+	head := readAt(r, 0, headBytes, size)
+	for len(head) >= 27 && bytes.HasPrefix(head, []byte("OggS")) && head[5]&2 != 0 { // the page begins a stream
 		body, length := oggPage(head)
 		if length == 0 {
 			break
@@ -49,8 +48,7 @@ func oggDuration(r io.ReaderAt, size int64) float64 {
 	}
 }
 
-// oggPage is the body of the page at the start of b and the page's length, 0
-// if it is cut off.
+// oggPage returns the body and the length of the page at the start of b; the length is 0 if the page is cut off.
 func oggPage(b []byte) (body []byte, length int) {
 	segments := int(b[26])
 	start := 27 + segments
@@ -82,7 +80,7 @@ func oggCodec(b []byte) oggStream {
 	return oggStream{}
 }
 
-// mp4Duration reads moov/mvhd, or moov/mvex/mehd of a fragmented file.
+// mp4Duration reads the seconds from moov/mvhd, or from moov/mvex/mehd of a fragmented file.
 func mp4Duration(r io.ReaderAt, size int64) float64 {
 	from, to, ok := mp4Box(r, 0, size, "moov")
 	if !ok {
@@ -123,7 +121,7 @@ func fragmented(r io.ReaderAt, from, to int64) uint64 {
 	return 0
 }
 
-// mp4Box finds a box among those between from and to: where its body begins and ends.
+// mp4Box finds a box by name between from and to and returns where its body begins and ends.
 func mp4Box(r io.ReaderAt, from, to int64, name string) (body, end int64, ok bool) {
 	for n := 0; n < 10_000 && from+8 <= to; n++ {
 		head := readAt(r, from, 16, to)

@@ -6,12 +6,11 @@ import (
 	"math"
 )
 
-// maxSeconds bounds what a header may claim: AudD takes days, not decades.
+// maxSeconds is the longest duration taken from a header, in seconds. A header that claims more is wrong.
 const maxSeconds = 10 * 365 * 24 * 3600
 
-// duration measures the audio in seconds from its headers, without decoding.
-// 0 = not known. It bounds what an enterprise call may be billed, so it never
-// guesses.
+// duration reads the length of the audio in seconds from its headers, without decoding; 0 = unknown. It never
+// guesses, because the length bounds what AudD may bill for an enterprise call.
 func duration(r io.ReaderAt, size int64, format string) float64 {
 	s := 0.0
 	switch format {
@@ -34,15 +33,15 @@ func duration(r io.ReaderAt, size int64, format string) float64 {
 	return s
 }
 
-// riffChunks calls see with each chunk of a RIFF or IFF file until it returns true.
-func riffChunks(r io.ReaderAt, size int64, order binary.ByteOrder, see func(id string, body, length int64) bool) {
+// riffChunks calls visit for each chunk of a RIFF or IFF file until it returns true.
+func riffChunks(r io.ReaderAt, size int64, order binary.ByteOrder, visit func(id string, body, length int64) bool) {
 	for off, n := int64(12), 0; n < 1000; n++ {
 		head := readAt(r, off, 8, size)
 		if len(head) < 8 {
 			return
 		}
 		length := int64(order.Uint32(head[4:]))
-		if see(string(head[:4]), off+8, length) {
+		if visit(string(head[:4]), off+8, length) {
 			return
 		}
 		off += 8 + length + length&1
@@ -53,7 +52,7 @@ func wavDuration(r io.ReaderAt, size int64) (seconds float64) {
 	var perSecond, long int64
 	riffChunks(r, size, binary.LittleEndian, func(id string, body, length int64) bool {
 		switch id {
-		case "ds64": // RF64: the real length of data
+		case "ds64": // RF64: the 64-bit length of data
 			if b := readAt(r, body, 16, size); len(b) == 16 {
 				long = int64(min(binary.LittleEndian.Uint64(b[8:]), math.MaxInt64))
 			}
@@ -65,8 +64,7 @@ func wavDuration(r io.ReaderAt, size int64) (seconds float64) {
 			if length == math.MaxUint32 && long > 0 {
 				length = long
 			}
-			// A writer that streamed left 0 or the maximum; one that was killed
-			// left more than there is.
+			// A streaming writer leaves 0 or the maximum; a killed one leaves more than the file has.
 			if rest := size - body; length == 0 || length > rest {
 				length = rest
 			}
@@ -86,7 +84,7 @@ func aiffDuration(r io.ReaderAt, size int64) (seconds float64) {
 			return false
 		}
 		if b := readAt(r, body, 18, size); len(b) == 18 {
-			// 80-bit float: exponent, then mantissa with its leading one.
+			// The sample rate is an 80-bit float: exponent, then mantissa with its leading one.
 			exponent := int(binary.BigEndian.Uint16(b[8:])&0x7fff) - 16383 - 63
 			rate := math.Ldexp(float64(binary.BigEndian.Uint64(b[10:])), exponent)
 			if rate > 0 {
@@ -107,7 +105,7 @@ func flacDuration(r io.ReaderAt, size int64) float64 {
 	return flacStreamInfo(b[8:])
 }
 
-// flacStreamInfo reads rate and number of samples; 0 samples = unknown.
+// flacStreamInfo computes the seconds from sample rate and number of samples; 0 samples = unknown.
 func flacStreamInfo(b []byte) float64 {
 	rate := uint32(b[10])<<12 | uint32(b[11])<<4 | uint32(b[12])>>4
 	samples := uint64(b[13]&0xf)<<32 | uint64(binary.BigEndian.Uint32(b[14:]))

@@ -14,28 +14,27 @@ import (
 )
 
 const (
+	// registerChunk is how many items one store transaction registers.
 	registerChunk = 200
-	// uploadChunk is smaller: the ledger's latches wait while it takes claims.
+	// uploadChunk is smaller, because workers cannot latch while the ledger claims.
 	uploadChunk = 50
-	// enqueuers is how many goroutines talk to Redis: one is bound by the round
-	// trip, more than these no longer help (about 85 µs each on loopback).
+	// enqueuers is how many goroutines enqueue. One waits for each round trip to Redis; more than these are not
+	// faster.
 	enqueuers = 16
-	// claimTimeout bounds what a chunk asks of the store, putTimeout is how long it
-	// waits for Redis to get on. A cancelled ctx ends neither: what was begun is
-	// finished.
-	claimTimeout = 30 * time.Second
-	putTimeout   = 10 * time.Second
+	// storeTimeout bounds the store's work for a chunk.
+	storeTimeout = 30 * time.Second
+	// redisTimeout is how long an enqueue waits for Redis without any progress.
+	redisTimeout = 10 * time.Second
 )
 
-// Enqueue registers the plan's inputs in the store and puts what is to be done
-// into the queue, in chunks; it updates the items' verdicts. When ctx ends it
-// finishes the chunk at hand, leaves the rest at Queue, and returns ctx's
-// error: what was queued stays queued, and enqueuing the same inputs again goes
-// on. An input that could not be queued is Failed and does not stop the others;
-// an error means the store failed and the rest was not tried.
+// Enqueue registers the inputs of a plan in the store and queues them in chunks; it updates the items. When ctx
+// ends, it finishes the current chunk, leaves the rest at ToQueue and returns the error of ctx. What was queued
+// stays queued, and enqueuing the same inputs again continues. An input that cannot be queued is Failed and does
+// not stop the others. An error means that store or ledger failed and that the rest was not tried. progress may be
+// nil; several goroutines call it.
 func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progress)) error {
 	if in.client == nil {
-		return errors.New("enqueue: no Redis")
+		return errors.New("enqueue: Options.Redis is missing")
 	}
 	var rest []int
 	for i := range plan.Items {
@@ -52,13 +51,17 @@ func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progres
 			progress(Progress{Done: int(n), Total: total})
 		}
 	}
+	size := registerChunk
+	if plan.Request.Path == tasks.Upload {
+		size = uploadChunk
+	}
 	for len(rest) > 0 {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("enqueue: %w", context.Cause(ctx))
 		}
-		chunk := rest[:min(chunkOf(plan.Request.Path), len(rest))]
+		chunk := rest[:min(size, len(rest))]
 		rest = rest[len(chunk):]
-		if err := in.chunk(ctx, plan, chunk, step); err != nil {
+		if err := in.enqueueChunk(context.WithoutCancel(ctx), plan, chunk, step); err != nil {
 			return fmt.Errorf("enqueue: %w", err)
 		}
 	}
@@ -66,11 +69,10 @@ func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progres
 	return nil
 }
 
-// chunk registers, then enqueues: if the process dies in between, the task is
-// known and unfinished, and the next run enqueues it.
-func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func()) error {
-	ctx = context.WithoutCancel(ctx)
-	sctx, cancel := context.WithTimeout(ctx, claimTimeout)
+// enqueueChunk registers the tasks before it enqueues them. If the process dies in between, they are unfinished in
+// the store and the next run enqueues them.
+func (in *Intake) enqueueChunk(ctx context.Context, plan *Plan, chunk []int, step func()) error {
+	sctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	if plan.Request.Path == tasks.Upload {
 		var err error
@@ -80,19 +82,16 @@ func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func(
 	}
 	submissions := make([]store.Submission, len(chunk))
 	for n, i := range chunk {
-		it := &plan.Items[i]
-		sub, err := in.submission(plan, i)
-		if err != nil {
+		var err error
+		if submissions[n], err = in.submission(plan, i); err != nil {
 			return err
 		}
-		sub.Fresh = it.reopen
-		submissions[n] = sub
 	}
-	standings, err := in.opts.Store.Register(sctx, submissions)
+	statuses, err := in.opts.Store.Register(sctx, submissions)
 	if err != nil {
 		return err
 	}
-	pace := newPace()
+	deadline := newDeadline()
 	var group errgroup.Group
 	group.SetLimit(enqueuers)
 	for n, i := range chunk {
@@ -102,22 +101,15 @@ func (in *Intake) chunk(ctx context.Context, plan *Plan, chunk []int, step func(
 			if it.Status != ToQueue {
 				return nil
 			}
-			pctx, cancel := pace.next(ctx)
+			rctx, cancel := deadline.context(ctx)
 			defer cancel()
-			if in.put(pctx, it, standings[n], plan); it.Status != Failed {
-				pace.went()
+			if in.put(rctx, it, statuses[n], plan); it.Status != Failed {
+				deadline.extend()
 			}
 			return nil
 		})
 	}
 	return group.Wait()
-}
-
-func chunkOf(p tasks.Path) int {
-	if p == tasks.Upload {
-		return uploadChunk
-	}
-	return registerChunk
 }
 
 func (in *Intake) submission(plan *Plan, i int) (store.Submission, error) {
@@ -136,58 +128,60 @@ func (in *Intake) submission(plan *Plan, i int) (store.Submission, error) {
 		Payload: task.Payload(),
 		At:      in.opts.Now(),
 		Cached:  it.Status == AlreadyDone,
+		Fresh:   it.reopen,
 
 		ExternalID: it.ExternalID,
 		Metadata:   it.Metadata,
 	}, nil
 }
 
-// submissionID sorts in the plan's order.
-func (p *Plan) submissionID(i int) string { return fmt.Sprintf("%s-%07d", p.Batch, i+1) }
-
-// put queues one item whose submission is registered.
+// put queues one registered item. The store may have settled its task since the plan was made.
 func (in *Intake) put(ctx context.Context, it *Item, st store.TaskStatus, plan *Plan) {
-	force := plan.Request.Force
-	// It may have finished since it was planned.
-	if it.Payload.Path == tasks.Upload {
-		judgeUpload(it, st, plan.Request)
-	} else if st.Finished {
-		in.judge(it, st, force)
-	}
+	in.decide(it, st, plan.Request)
 	if it.Status != ToQueue {
 		return
 	}
 	var err error
 	switch {
-	case st.Finished && it.upload.resend:
-		err = in.resend(ctx, it, st, plan)
+	case st.Finished && it.sendAgain:
+		err = in.sendAgain(ctx, it, st, plan)
 	case st.Finished:
 		err = in.reopen(ctx, it, st)
 	default:
-		it.reopen = it.reopen || force
+		it.reopen = it.reopen || plan.Request.Force
 		err = in.enqueue(ctx, it, st)
 	}
-	var why refusal
-	switch {
-	case errors.As(err, &why):
-		it.Status, it.Reason, it.Units = Refused, string(why), 0
-	case err != nil:
+	if err = it.refuseOr(err); err != nil {
 		it.Status, it.Reason = Failed, "could not be queued: "+err.Error()
 	}
 }
 
-// settleShared gives inputs that share a task the end of the one that was queued.
+// settleShared gives inputs that share a task the final status of the first.
 func (p *Plan) settleShared() {
 	byKey := map[string]*Item{}
 	for i := range p.Items {
 		it := &p.Items[i]
-		key := it.Payload.Key
-		if it.Status == SameContent {
-			if first := byKey[key]; first != nil {
-				shareVerdict(it, first)
-			}
-		} else if key != "" && byKey[key] == nil {
-			byKey[key] = it
+		first := byKey[it.Payload.Key]
+		switch {
+		case it.Status == SameContent && first != nil:
+			it.shareStatus(first)
+		case it.Status != SameContent && first == nil && it.Payload.Key != "":
+			byKey[it.Payload.Key] = it
 		}
 	}
+}
+
+// deadline is redisTimeout after the last successful enqueue of a chunk: a slow Redis gets as long as it makes
+// progress, an unreachable one costs redisTimeout once and not for each item. Safe for concurrent use.
+type deadline struct {
+	start time.Time
+	last  atomic.Int64 // of the last success, in ns since start
+}
+
+func newDeadline() *deadline { return &deadline{start: time.Now()} }
+
+func (d *deadline) extend() { d.last.Store(int64(time.Since(d.start))) }
+
+func (d *deadline) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithDeadline(ctx, d.start.Add(time.Duration(d.last.Load())+redisTimeout))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -14,11 +15,13 @@ import (
 
 	"reprise/internal/redisconn"
 	"reprise/internal/redistest"
+	"reprise/internal/testaudio"
 	"reprise/store"
 	"reprise/tasks"
 )
 
-type bench struct {
+// rig is an Intake on a Redis and a store of its own. Its clock is now.
+type rig struct {
 	*Intake
 	t     *testing.T
 	rdb   *redis.Client
@@ -27,7 +30,7 @@ type bench struct {
 	now   time.Time
 }
 
-func setup(t *testing.T) *bench {
+func setup(t *testing.T) *rig {
 	t.Helper()
 	rdb := redistest.DB(t)
 	dir := t.TempDir()
@@ -36,15 +39,17 @@ func setup(t *testing.T) *bench {
 	st, err := store.Open(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, st.Close()) })
-	b := &bench{t: t, rdb: rdb, store: st, dir: dir, now: time.Now()}
+	b := &rig{t: t, rdb: rdb, store: st, dir: dir, now: time.Now()}
 	b.Intake, err = New(Options{Redis: rdb, Store: st, Now: func() time.Time { return b.now }})
 	require.NoError(t, err)
 	return b
 }
 
-func (b *bench) file(name string, seed uint64) string { return put(b.t, b.dir, name, wav(0.2, seed)) }
+func (b *rig) file(name, seed string) string {
+	return put(b.t, b.dir, name, testaudio.WAV(200*time.Millisecond, seed))
+}
 
-func (b *bench) plan(req Request, args ...string) *Plan {
+func (b *rig) plan(req Request, args ...string) *Plan {
 	b.t.Helper()
 	if req.Path == "" {
 		req.Path = tasks.Recognize
@@ -54,22 +59,22 @@ func (b *bench) plan(req Request, args ...string) *Plan {
 	return p
 }
 
-func (b *bench) enqueue(req Request, args ...string) *Plan {
+func (b *rig) enqueue(req Request, args ...string) *Plan {
 	b.t.Helper()
 	p := b.plan(req, args...)
 	require.NoError(b.t, b.Enqueue(b.t.Context(), p, nil))
 	return p
 }
 
-func (b *bench) counts() redistest.Counts {
+func (b *rig) counts() redistest.Counts {
 	b.t.Helper()
 	c, err := redistest.CountTasks(b.t.Context(), b.rdb, "recognize")
 	require.NoError(b.t, err)
 	return c
 }
 
-// work runs a worker that settles every task as verdict, then acknowledges.
-func (b *bench) work(verdict tasks.Verdict, outcome tasks.Outcome, final bool, p *Plan) {
+// work runs a worker that settles every task with a verdict, until the plan has finished.
+func (b *rig) work(verdict tasks.Verdict, outcome tasks.Outcome, final bool, p *Plan) {
 	b.t.Helper()
 	server := asynq.NewServerFromRedisClient(b.rdb, asynq.Config{
 		Queues: map[string]int{"recognize": 1}, LogLevel: asynq.FatalLevel, TaskCheckInterval: 10 * time.Millisecond,
@@ -98,20 +103,20 @@ func (b *bench) work(verdict tasks.Verdict, outcome tasks.Outcome, final bool, p
 	server.Shutdown()
 }
 
-func verdicts(p *Plan) (out []Status) {
+func statuses(p *Plan) (out []Status) {
 	for _, it := range p.Items {
 		out = append(out, it.Status)
 	}
 	return out
 }
 
-func TestInputsAreQueuedOnceHoweverOftenTheyAreEnqueued(t *testing.T) {
+func TestRepeatedEnqueueQueuesEachInputOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a, c := b.file("a.wav", 1), b.file("c.wav", 2)
-	same := b.file("same.wav", 1)
+	a, c := b.file("a.wav", "1"), b.file("c.wav", "2")
+	same := b.file("same.wav", "1")
 	p := b.enqueue(Request{}, a, same, c, filepath.Join(b.dir, "no.wav"))
-	require.Equal(t, []Status{Queued, SameContent, Queued, Refused}, verdicts(p))
+	require.Equal(t, []Status{Queued, SameContent, Queued, Refused}, statuses(p))
 	require.Equal(t, int64(2), p.Counts().Units)
 	require.Equal(t, 2, b.counts().Pending)
 	rows, err := b.store.Batch(t.Context(), p.Batch)
@@ -119,16 +124,16 @@ func TestInputsAreQueuedOnceHoweverOftenTheyAreEnqueued(t *testing.T) {
 	require.Len(t, rows, 3, "an input with the same content is a submission of its own")
 
 	again := b.plan(Request{}, a, c)
-	require.Equal(t, []Status{AlreadyQueued, AlreadyQueued}, verdicts(again), "a plan knows what is queued")
+	require.Equal(t, []Status{AlreadyQueued, AlreadyQueued}, statuses(again), "a plan reports what is queued")
 	again = b.enqueue(Request{}, a, c, same)
-	require.Equal(t, []Status{AlreadyQueued, AlreadyQueued, AlreadyQueued}, verdicts(again))
+	require.Equal(t, []Status{AlreadyQueued, AlreadyQueued, AlreadyQueued}, statuses(again))
 	require.Equal(t, 2, b.counts().Total())
 	forced := b.enqueue(Request{Force: true}, a)
-	require.Equal(t, []Status{AlreadyQueued}, verdicts(forced), "what waits needs no force")
+	require.Equal(t, []Status{AlreadyQueued}, statuses(forced), "a queued task needs no force")
 
 	b.work(tasks.Done, tasks.Match, false, again)
 	known := b.enqueue(Request{}, a, c)
-	require.Equal(t, []Status{AlreadyDone, AlreadyDone}, verdicts(known))
+	require.Equal(t, []Status{AlreadyDone, AlreadyDone}, statuses(known))
 	require.JSONEq(t, `{"artist":"A","title":"T"}`, string(known.Items[0].Result))
 	require.Zero(t, known.Counts().Units)
 	var rowsSeen []Result
@@ -137,33 +142,33 @@ func TestInputsAreQueuedOnceHoweverOftenTheyAreEnqueued(t *testing.T) {
 	require.True(t, rowsSeen[0].Cached)
 }
 
-func TestATaskRegisteredBeforeACrashIsQueuedByTheNextRun(t *testing.T) {
+func TestTaskRegisteredBeforeACrashIsQueuedByTheNextRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.file("a.wav", 1)
+	a := b.file("a.wav", "1")
 	p := b.plan(Request{}, a)
 	sub, err := b.submission(p, 0)
 	require.NoError(t, err)
 	_, err = b.store.Register(t.Context(), []store.Submission{sub})
 	require.NoError(t, err)
 	// The process dies here.
-	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{}, a)))
+	require.Equal(t, []Status{Queued}, statuses(b.enqueue(Request{}, a)))
 	require.Equal(t, 1, b.counts().Pending)
 }
 
-func TestRedisLostWholeIsMendedByTheNextRun(t *testing.T) {
+func TestNextRunQueuesAgainAfterRedisLostItsData(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.file("a.wav", 1)
+	a := b.file("a.wav", "1")
 	b.enqueue(Request{}, a)
 	require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
-	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{}, a)))
+	require.Equal(t, []Status{Queued}, statuses(b.enqueue(Request{}, a)))
 }
 
-func TestForcePaysAgainAndCanBeRepeatedAfterACrash(t *testing.T) {
+func TestForceQueuesASettledTaskAgainAndCanBeRepeatedAfterACrash(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.file("a.wav", 1)
+	a := b.file("a.wav", "1")
 	b.work(tasks.Done, tasks.NoMatch, false, b.enqueue(Request{}, a))
 	require.Equal(t, 1, b.counts().Completed)
 	key := b.plan(Request{}, a).Items[0].Payload.Key
@@ -174,10 +179,10 @@ func TestForcePaysAgainAndCanBeRepeatedAfterACrash(t *testing.T) {
 	for _, force := range []bool{true, false} {
 		p := b.enqueue(Request{Force: force}, a)
 		if force {
-			require.Equal(t, []Status{Queued}, verdicts(p))
+			require.Equal(t, []Status{Queued}, statuses(p))
 			require.Equal(t, int64(1), p.Counts().Units)
 		} else {
-			require.Equal(t, []Status{AlreadyQueued}, verdicts(p))
+			require.Equal(t, []Status{AlreadyQueued}, statuses(p))
 		}
 		require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
 	}
@@ -187,52 +192,52 @@ func TestForcePaysAgainAndCanBeRepeatedAfterACrash(t *testing.T) {
 		return err == nil && st.Finished && st.Generation == 1 && st.Outcome == tasks.Match
 	}, 5*time.Second, 20*time.Millisecond)
 
-	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
+	require.Equal(t, []Status{Queued}, statuses(b.enqueue(Request{Force: true}, a)))
 	st, err := b.store.TaskStatus(t.Context(), key)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), st.Generation)
 }
 
-func TestAReopeningThatEndedHalfwayIsMendedWithoutForce(t *testing.T) {
+func TestNextRunCompletesAnInterruptedReopenWithoutForce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.file("a.wav", 1)
+	a := b.file("a.wav", "1")
 	p := b.enqueue(Request{}, a)
 	b.work(tasks.Archive, tasks.Quota, false, p)
 	_, err := b.store.Reopen(t.Context(), p.Items[0].Payload.Key, 0)
 	require.NoError(t, err)
-	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{}, a)))
+	require.Equal(t, []Status{Queued}, statuses(b.enqueue(Request{}, a)))
 	require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
 }
 
-func TestArchivedTasksAreRefusedWithTheWayOut(t *testing.T) {
+func TestArchivedTasksAreRefusedWithTheNextStep(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		final bool
 		want  string
 	}{
-		"tombstone":  {true, "failed for good before (invalid_audio: test): --force pays and tries again"},
-		"replayable": {false, "is archived (invalid_audio: test): replay it with `inspect replay "},
+		"permanently": {true, "failed permanently before (invalid_audio: test): --force tries again and pays again"},
+		"replayable":  {false, "is archived (invalid_audio: test): replay it with `inspect replay "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			a := b.file("a.wav", 1)
+			a := b.file("a.wav", "1")
 			b.work(tasks.Archive, tasks.InvalidAudio, c.final, b.enqueue(Request{}, a))
-			p := b.enqueue(Request{}, a, b.file("twin.wav", 1))
-			require.Equal(t, []Status{Refused, Refused}, verdicts(p))
+			p := b.enqueue(Request{}, a, b.file("twin.wav", "1"))
+			require.Equal(t, []Status{Refused, Refused}, statuses(p))
 			require.Contains(t, p.Items[1].Reason, c.want)
 			require.NoError(t, b.Wait(t.Context(), p, nil))
-			require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
+			require.Equal(t, []Status{Queued}, statuses(b.enqueue(Request{Force: true}, a)))
 			require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
 		})
 	}
 }
 
-func TestARunningTaskCannotBeForced(t *testing.T) {
+func TestForceOfARunningTaskIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	p := b.enqueue(Request{}, b.file("a.wav", 1))
+	p := b.enqueue(Request{}, b.file("a.wav", "1"))
 	key := p.Items[0].Payload.Key
 	running, release := make(chan struct{}), make(chan struct{})
 	server := asynq.NewServerFromRedisClient(b.rdb, asynq.Config{Queues: map[string]int{"recognize": 1}, LogLevel: asynq.FatalLevel, TaskCheckInterval: 10 * time.Millisecond})
@@ -242,7 +247,7 @@ func TestARunningTaskCannotBeForced(t *testing.T) {
 		return nil
 	})))
 	<-running
-	// Settled, not yet acknowledged.
+	// It is settled, but asynq does not know yet.
 	require.NoError(t, b.store.Settle(t.Context(), store.Settlement{Key: key, Path: tasks.Recognize, Finished: true, Verdict: tasks.Done, Outcome: tasks.NoMatch, At: b.now}))
 	p = b.enqueue(Request{Force: true}, filepath.Join(b.dir, "a.wav"))
 	close(release)
@@ -253,19 +258,19 @@ func TestARunningTaskCannotBeForced(t *testing.T) {
 	require.Zero(t, st.Generation)
 }
 
-func TestWhatTheQueueEndedWithoutTheStoreIsSaidSo(t *testing.T) {
+func TestTaskThatOnlyTheQueueEndedIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.file("a.wav", 1)
+	a := b.file("a.wav", "1")
 	p := b.enqueue(Request{}, a)
 	require.NoError(t, asynq.NewInspectorFromRedisClient(b.rdb).ArchiveTask("recognize", p.Items[0].Payload.Key))
 	p = b.enqueue(Request{}, a)
-	require.Contains(t, p.Items[0].Reason, "is in the queue's archive (without a reason)")
-	require.NoError(t, b.Wait(t.Context(), p, nil), "nobody waits for it")
-	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{Force: true}, a)))
+	require.Contains(t, p.Items[0].Reason, "is in asynq's archive (no reason given)")
+	require.NoError(t, b.Wait(t.Context(), p, nil), "Wait leaves it out")
+	require.Equal(t, []Status{Queued}, statuses(b.enqueue(Request{Force: true}, a)))
 }
 
-func TestARepeatedEnqueueAfterALostReplyIsSuccess(t *testing.T) {
+func TestLostReplyOfAnEnqueueIsNoFailure(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	srv := redistest.NewServer(t)
@@ -275,39 +280,39 @@ func TestARepeatedEnqueueAfterALostReplyIsSuccess(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
 	b.Intake, err = New(Options{Redis: rdb, Store: b.store})
 	require.NoError(t, err)
-	b.enqueue(Request{}, b.file("first.wav", 9)) // loads asynq's script
+	b.enqueue(Request{}, b.file("first.wav", "9")) // loads asynq's script
 	lost := proxy.LoseReply(redistest.Containing("audd:recognize"))
-	p := b.enqueue(Request{}, b.file("a.wav", 1))
+	p := b.enqueue(Request{}, b.file("a.wav", "1"))
 	<-lost
-	require.Equal(t, []Status{AlreadyQueued}, verdicts(p))
+	require.Equal(t, []Status{AlreadyQueued}, statuses(p))
 	c, err := redistest.CountTasks(t.Context(), srv.Client(), "recognize")
 	require.NoError(t, err)
 	require.Equal(t, redistest.Counts{Pending: 2}, c)
 }
 
-func TestURLsShowNoSignatureAndAreReusedForADay(t *testing.T) {
+func TestURLsAreShownWithoutSignatureAndReusedForADay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const one, two = "https://h/a.mp3?sig=sesame&exp=4000000000", "https://h/a.mp3?sig=other&exp=4000000001"
 	p := b.enqueue(Request{}, one, two, "https://h/old?Expires=1500000000", "http://")
-	require.Equal(t, []Status{Queued, SameContent, Refused, Refused}, verdicts(p))
+	require.Equal(t, []Status{Queued, SameContent, Refused, Refused}, statuses(p))
 	require.Equal(t, "https://h/a.mp3", p.Items[0].Name)
 	require.Equal(t, int64(4000000000), p.Items[0].Payload.Input.ExpiresAt)
-	require.Equal(t, "is a signed link that expired at 2017-07-14T02:40:00Z", p.Items[2].Reason)
-	require.Contains(t, p.Items[3].Reason, "is not a URL that can be used")
+	require.Equal(t, "is a signed URL that expired at 2017-07-14T02:40:00Z: get a new one", p.Items[2].Reason)
+	require.Contains(t, p.Items[3].Reason, "is not a valid URL")
 	rows, err := b.store.Batch(t.Context(), p.Batch)
 	require.NoError(t, err)
 	require.NotContains(t, rows[0].Submission.Name, "sesame")
 	b.work(tasks.Done, tasks.Match, false, p)
-	require.Equal(t, []Status{AlreadyDone}, verdicts(b.enqueue(Request{}, one)))
+	require.Equal(t, []Status{AlreadyDone}, statuses(b.enqueue(Request{}, one)))
 	b.now = b.now.Add(25 * time.Hour)
-	require.Equal(t, []Status{Queued}, verdicts(b.enqueue(Request{}, one)))
+	require.Equal(t, []Status{Queued}, statuses(b.enqueue(Request{}, one)))
 }
 
-func TestEnterpriseNeedsABound(t *testing.T) {
+func TestEnterpriseNeedsABoundOnUnits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	long := put(t, b.dir, "long.wav", wav(61, 1))
+	long := put(t, b.dir, "long.wav", testaudio.WAV(61*time.Second, "1"))
 	raw := put(t, b.dir, "x.aac", adts(5))
 	every, skip := 1, 4
 	for name, c := range map[string]struct {
@@ -316,25 +321,25 @@ func TestEnterpriseNeedsABound(t *testing.T) {
 		want  Status
 		units int64
 	}{
-		"measured":                   {Request{}, long, ToQueue, 6},
-		"measured, scanned in parts": {Request{Params: tasks.Params{Every: &every, Skip: &skip}}, long, ToQueue, 2},
-		"measured within the bound":  {Request{MaxUnits: 6}, long, ToQueue, 6},
-		"measured beyond the bound":  {Request{MaxUnits: 5}, long, Refused, 0},
-		"not measurable":             {Request{}, raw, Refused, 0},
-		"not measurable, bounded":    {Request{MaxUnits: 9}, raw, ToQueue, 9},
-		"URL":                        {Request{}, "https://h/x", Refused, 0},
-		"URL, bounded":               {Request{MaxUnits: 9}, "https://h/x", ToQueue, 9},
+		"measured":                  {Request{}, long, ToQueue, 6},
+		"measured, scanned in part": {Request{Params: tasks.Params{Every: &every, Skip: &skip}}, long, ToQueue, 2},
+		"measured within the bound": {Request{MaxUnits: 6}, long, ToQueue, 6},
+		"measured beyond the bound": {Request{MaxUnits: 5}, long, Refused, 0},
+		"not measurable":            {Request{}, raw, Refused, 0},
+		"not measurable, bounded":   {Request{MaxUnits: 9}, raw, ToQueue, 9},
+		"URL":                       {Request{}, "https://h/x", Refused, 0},
+		"URL, bounded":              {Request{MaxUnits: 9}, "https://h/x", ToQueue, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.req.Path = tasks.Enterprise
 			p := b.plan(c.req, c.arg)
-			require.Equal(t, []Status{c.want}, verdicts(p), p.Items[0].Reason)
+			require.Equal(t, []Status{c.want}, statuses(p), p.Items[0].Reason)
 			require.Equal(t, c.units, p.Items[0].Units)
 		})
 	}
 }
 
-func TestARequestThatContradictsItselfIsAnError(t *testing.T) {
+func TestContradictingRequestIsAnError(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.Plan(t.Context(), Request{Path: tasks.Recognize, Params: tasks.Params{Return: []string{"napster"}}}, nil, nil)
@@ -347,11 +352,11 @@ func TestARequestThatContradictsItselfIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "Store is missing")
 }
 
-func TestACancelledEnqueueKeepsWhatWasQueued(t *testing.T) {
+func TestCancelledEnqueueKeepsQueuedTasksAndContinuesLater(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range registerChunk + 50 {
-		put(t, b.dir, filepath.Join("many", string(rune('a'+i/26))+string(rune('a'+i%26))+".wav"), wav(0.01, uint64(i)))
+		put(t, b.dir, filepath.Join("many", string(rune('a'+i/26))+string(rune('a'+i%26))+".wav"), testaudio.WAV(10*time.Millisecond, strconv.Itoa(i)))
 	}
 	p := b.plan(Request{}, filepath.Join(b.dir, "many"))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,55 +1,45 @@
 package intake
 
 import (
+	"bufio"
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"reprise/tasks"
 )
 
-// found is an input after expansion: a path, a URL, or why it is neither; from
-// a manifest also what that says of it.
-type found struct {
-	name    string // as shown
-	path    string // "" for URLs and refusals
-	url     string
-	refusal string
+// maxListEntry is the longest entry, in bytes, of a list on standard input.
+const maxListEntry = 1 << 20
 
-	at         Position
-	audioID    *int64
-	source     string
-	externalID string
-	metadata   json.RawMessage
-}
-
-// expansion collects what arguments stand for, in a stable order.
+// expansion collects the inputs that arguments stand for, in a stable order.
 type expansion struct {
-	out  []found
-	real map[string]bool // folders being or done walked, by real path
+	out    []input
+	walked map[string]bool // folders by their resolved path
 }
 
-// expand turns arguments into inputs: files, folders (recursively, sorted,
-// without hidden entries), globs the shell did not expand, http and https URLs.
-func (in *Intake) expand(ctx context.Context, args []string) ([]found, error) {
-	e := &expansion{real: map[string]bool{}}
-	stdinUsed := false
+// expand turns arguments into inputs: files, folders (recursively, sorted, without hidden entries), patterns that
+// the shell did not expand, http and https URLs, and "-" for a list on stdin, which may be nil.
+func expand(ctx context.Context, args []string, stdin io.Reader) ([]input, error) {
+	e := &expansion{walked: map[string]bool{}}
 	for _, arg := range args {
-		if arg != "-" {
-			if err := e.argument(ctx, arg); err != nil {
-				return nil, err
-			}
-			continue
+		var err error
+		switch {
+		case arg != "-":
+			err = e.argument(ctx, arg)
+		case stdin == nil:
+			e.refuse("-", "the list on standard input can be read only once")
+		default:
+			err = e.list(ctx, stdin)
+			stdin = nil
 		}
-		if stdinUsed || in.opts.Stdin == nil {
-			e.refuse("-", "the list on standard input can be read once only")
-			continue
-		}
-		stdinUsed = true
-		if err := e.list(ctx, in.opts.Stdin); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -57,49 +47,85 @@ func (in *Intake) expand(ctx context.Context, args []string) ([]found, error) {
 }
 
 func (e *expansion) refuse(name, reason string) {
-	e.out = append(e.out, found{name: name, refusal: reason})
+	e.out = append(e.out, input{name: name, refused: reason})
 }
 
-// argument returns an error only when ctx has ended.
+// list reads arguments from r: one per line, or separated by NUL (find -print0). Blank lines and a byte order mark
+// are skipped.
+func (e *expansion) list(ctx context.Context, r io.Reader) error {
+	br := bufio.NewReader(&contextReader{ctx: ctx, r: r})
+	if mark, _ := br.Peek(3); bytes.Equal(mark, []byte(byteOrderMark)) {
+		_, _ = br.Discard(3) // Peek has buffered them
+	}
+	scan := bufio.NewScanner(br)
+	scan.Buffer(nil, maxListEntry)
+	scan.Split(splitEntries)
+	before := len(e.out)
+	for scan.Scan() {
+		if entry := bytes.TrimRight(scan.Bytes(), "\r"); len(bytes.TrimSpace(entry)) > 0 {
+			if err := e.argument(ctx, string(entry)); err != nil {
+				return err
+			}
+		}
+	}
+	switch err := scan.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		e.refuse("-", "the list on standard input has an entry longer than 1 MiB")
+	case err != nil:
+		return fmt.Errorf("read the list on standard input: %w", err)
+	case len(e.out) == before:
+		e.refuse("-", "the list on standard input is empty")
+	}
+	return nil
+}
+
+// splitEntries is a bufio.SplitFunc: an entry ends at a newline or a NUL.
+func splitEntries(data []byte, atEOF bool) (int, []byte, error) {
+	if i := bytes.IndexAny(data, "\n\x00"); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+// argument adds the inputs of one argument. Its error is that of ctx.
 func (e *expansion) argument(ctx context.Context, arg string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	switch {
 	case arg == "":
-		e.refuse(`""`, "is an empty name")
+		e.refuse(`""`, "is an empty argument: name a file, a folder, a pattern or a URL")
 		return nil
 	case isURL(arg):
-		e.out = append(e.out, found{name: shownURL(arg), url: arg})
+		e.out = append(e.out, input{name: tasks.RedactURL(arg), url: arg})
 		return nil
 	}
 	info, err := os.Stat(arg)
-	switch {
+	switch missing := errors.Is(err, fs.ErrNotExist); {
 	case err == nil && info.IsDir():
 		return e.folder(ctx, arg)
 	case err == nil:
-		e.out = append(e.out, found{name: arg, path: arg})
-		return nil
-	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(arg, "*?[") && !otherURL(arg):
-		return e.glob(ctx, arg)
+		e.out = append(e.out, input{name: arg, path: arg})
+	case missing && otherURL(arg):
+		e.refuse(tasks.RedactURL(arg), "is a URL that AudD cannot fetch: only http and https work")
+	case missing && strings.ContainsAny(arg, "*?["):
+		return e.pattern(ctx, arg)
+	default:
+		e.refuse(arg, fileFailure(err))
 	}
-	if errors.Is(err, fs.ErrNotExist) && otherURL(arg) {
-		e.refuse(shownURL(arg), onlyHTTP)
-		return nil
-	}
-	e.refuse(arg, openFailure(err))
 	return nil
 }
 
-func (e *expansion) glob(ctx context.Context, pattern string) error {
+func (e *expansion) pattern(ctx context.Context, pattern string) error {
 	matches, err := filepath.Glob(pattern)
-	if err != nil {
-		e.refuse(pattern, "is neither a file nor a pattern that can be read")
-		return nil //nolint:nilerr // refuse noted it
-	}
-	if len(matches) == 0 {
+	switch {
+	case err != nil:
+		e.refuse(pattern, "is neither an existing file nor a valid pattern")
+	case len(matches) == 0:
 		e.refuse(pattern, "matches no file")
-		return nil
 	}
 	for _, m := range matches { // sorted by Glob
 		if hidden(m) && !hidden(pattern) {
@@ -118,13 +144,13 @@ func (e *expansion) folder(ctx context.Context, dir string) error {
 		return err
 	}
 	if len(e.out) == before {
-		e.refuse(dir, "is a folder without any file that is not hidden")
+		e.refuse(dir, "is a folder without files (hidden files are left out)")
 	}
 	return nil
 }
 
-// walk adds the files below dir. Links are followed; a folder that was walked
-// before, by whatever name, is not walked again, so loops end.
+// walk adds the files below dir. It follows symbolic links and walks each folder once, so it ends even when links
+// form a loop.
 func (e *expansion) walk(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -133,21 +159,16 @@ func (e *expansion) walk(ctx context.Context, dir string) error {
 	if err == nil {
 		resolved, err = filepath.Abs(resolved)
 	}
+	var entries []os.DirEntry
+	if err == nil && !e.walked[resolved] {
+		e.walked[resolved] = true
+		entries, err = os.ReadDir(dir)
+	}
 	if err != nil {
-		e.refuse(dir, openFailure(err))
-		return nil
+		e.refuse(dir, fileFailure(err))
+		return nil //nolint:nilerr // refuse has recorded it
 	}
-	if e.real[resolved] {
-		return nil
-	}
-	e.real[resolved] = true
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		e.refuse(dir, openFailure(err))
-		return nil
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	for _, entry := range entries {
+	for _, entry := range entries { // sorted by ReadDir
 		if hidden(entry.Name()) {
 			continue
 		}
@@ -156,13 +177,13 @@ func (e *expansion) walk(ctx context.Context, dir string) error {
 		if entry.Type()&fs.ModeSymlink != 0 {
 			info, err := os.Stat(path)
 			if err != nil {
-				e.refuse(path, openFailure(err))
+				e.refuse(path, fileFailure(err))
 				continue
 			}
 			isDir = info.IsDir()
 		}
 		if !isDir {
-			e.out = append(e.out, found{name: path, path: path})
+			e.out = append(e.out, input{name: path, path: path})
 			continue
 		}
 		if err := e.walk(ctx, path); err != nil {

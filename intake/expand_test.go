@@ -12,26 +12,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"reprise/internal/testaudio"
 	"reprise/tasks"
 )
 
 func expanded(t *testing.T, stdin io.Reader, args ...string) []string {
 	t.Helper()
-	in := &Intake{opts: Options{Stdin: stdin}}
-	found, err := in.expand(t.Context(), args)
+	found, err := expand(t.Context(), args, stdin)
 	require.NoError(t, err)
 	var out []string
 	for _, f := range found {
 		text := f.name
-		if f.refusal != "" {
-			text += " " + f.refusal
+		if f.refused != "" {
+			text += " " + f.refused
 		}
 		out = append(out, text)
 	}
 	return out
 }
 
-func TestFoldersAreWalkedSortedWithoutHiddenFilesAndLoops(t *testing.T) {
+func TestFoldersAreWalkedInOrderWithoutHiddenFilesAndLoops(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"b.wav", "a/2.wav", "a/1.wav", ".hidden.wav", ".git/x.wav", "a/deep/3.wav"} {
@@ -43,15 +43,15 @@ func TestFoldersAreWalkedSortedWithoutHiddenFilesAndLoops(t *testing.T) {
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "broken")))
 	p := func(name string) string { return filepath.Join(dir, name) }
 	require.Equal(t, []string{
-		p("a/1.wav"), p("a/2.wav"), p("a/deep/3.wav"), p("b.wav"), p("broken") + " does not exist", p("self") + " is a link that leads in a circle",
+		p("a/1.wav"), p("a/2.wav"), p("a/deep/3.wav"), p("b.wav"), p("broken") + " does not exist", p("self") + " is a symbolic link that leads back to itself",
 	}, expanded(t, nil, dir))
-	require.Equal(t, []string{p("empty") + " is a folder without any file that is not hidden"}, expanded(t, nil, p("empty")))
+	require.Equal(t, []string{p("empty") + " is a folder without files (hidden files are left out)"}, expanded(t, nil, p("empty")))
 	require.Equal(t, []string{p(".hidden.wav")}, expanded(t, nil, p(".hidden.wav")))
 }
 
-func TestQuotedGlobsURLsAndMissingFiles(t *testing.T) {
+func TestPatternsURLsAndMissingFiles(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"ftp://h/y.mp3 is a URL of a kind that cannot be fetched: only http and https"},
+	require.Equal(t, []string{"ftp://h/y.mp3 is a URL that AudD cannot fetch: only http and https work"},
 		expanded(t, nil, "ftp://u:sesame@h/y.mp3?s=sesame"))
 	dir := t.TempDir()
 	for _, name := range []string{"2.wav", "1.wav", ".3.wav", "x.txt", "odd[1].wav"} {
@@ -60,52 +60,52 @@ func TestQuotedGlobsURLsAndMissingFiles(t *testing.T) {
 	p := func(name string) string { return filepath.Join(dir, name) }
 	require.Equal(t, []string{p("1.wav"), p("2.wav"), p("odd[1].wav")}, expanded(t, nil, p("*.wav")))
 	require.Equal(t, []string{p("odd[1].wav")}, expanded(t, nil, p("odd[1].wav")))
-	require.Equal(t, []string{p("*.mp3") + " matches no file", p("no.wav") + " does not exist", p("[") + " is neither a file nor a pattern that can be read"},
+	require.Equal(t, []string{p("*.mp3") + " matches no file", p("no.wav") + " does not exist", p("[") + " is neither an existing file nor a valid pattern"},
 		expanded(t, nil, p("*.mp3"), p("no.wav"), p("[")))
 	require.Equal(t, []string{"https://h/a.mp3"}, expanded(t, nil, "https://user:pw@h/a.mp3?X-Amz-Signature=sesame"))
-	require.Equal(t, []string{`"" is an empty name`}, expanded(t, nil, ""))
+	require.Equal(t, []string{`"" is an empty argument: name a file, a folder, a pattern or a URL`}, expanded(t, nil, ""))
 }
 
-func TestAListOnStandardInput(t *testing.T) {
+func TestStandardInputHoldsAListOfInputs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a, b := put(t, dir, "a b.wav", []byte("x")), put(t, dir, "#c.wav", []byte("x"))
 	require.Equal(t, []string{a, b, "https://h/x"}, expanded(t, strings.NewReader("\xef\xbb\xbf"+a+"\r\n\n  \n"+b+"\nhttps://h/x?sig=1"), "-"))
 	require.Equal(t, []string{a, b}, expanded(t, strings.NewReader(a+"\x00"+b+"\x00"), "-"))
-	require.Equal(t, []string{"- the list on standard input is empty", "- the list on standard input can be read once only"}, expanded(t, strings.NewReader("\n"), "-", "-"))
+	require.Equal(t, []string{"- the list on standard input is empty", "- the list on standard input can be read only once"}, expanded(t, strings.NewReader("\n"), "-", "-"))
 	require.Equal(t, []string{"- the list on standard input has an entry longer than 1 MiB"}, expanded(t, strings.NewReader(strings.Repeat("x", maxListEntry+1)), "-"))
 }
 
-func TestBadFilesAreRefusedWithASentence(t *testing.T) {
+func TestUnusableFilesAreRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	large := put(t, dir, "large.wav", wav(0.1, 1))
+	large := put(t, dir, "large.wav", testaudio.WAV(100*time.Millisecond, "1"))
 	require.NoError(t, os.Truncate(large, MaxRecognizeBytes+1))
 	for name, c := range map[string]struct{ path, want string }{
 		"missing":   {filepath.Join(dir, "no.wav"), "does not exist"},
 		"empty":     {put(t, dir, "empty.wav", nil), "is empty"},
-		"folder":    {dir, "is a folder now"},
+		"folder":    {dir, "is a folder, not a file"},
 		"pipe":      {pipe, "is not a regular file"},
-		"too large": {large, "has 10.0 MiB, recognize takes up to 10 MiB: use `enqueue enterprise " + large + "`"},
+		"too large": {large, "has 10.0 MiB, but recognize takes at most 10 MiB: use `enqueue enterprise " + large + "`"},
 		"text":      {put(t, dir, "text.wav", []byte("no sound here")), "is neither audio nor video: its content is text/plain"},
-		"bad name":  {put(t, dir, "\xff.wav", wav(0.1, 1)), "has a name that is not valid UTF-8, which no payload can carry: rename it"},
+		"bad name":  {put(t, dir, "\xff.wav", testaudio.WAV(100*time.Millisecond, "1")), "has a path that is not valid UTF-8, which a task cannot hold: rename the file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := inspect(t.Context(), tasks.Recognize, c.path)
+			_, err := readFile(t.Context(), tasks.Recognize, c.path)
 			require.EqualError(t, err, c.want)
 		})
 	}
-	_, err := inspect(t.Context(), tasks.Enterprise, large)
+	_, err := readFile(t.Context(), tasks.Enterprise, large)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = inspect(ctx, tasks.Enterprise, large)
+	_, err = readFile(ctx, tasks.Enterprise, large)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestExpiryOfSignedURLs(t *testing.T) {
+func TestExpiryIsReadFromSignedURLs(t *testing.T) {
 	t.Parallel()
 	at := func(text string) int64 {
 		v, err := time.Parse(time.RFC3339, text)

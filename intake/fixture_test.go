@@ -3,7 +3,6 @@ package intake
 import (
 	"bytes"
 	"encoding/binary"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,16 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wav is PCM noise: 8 kHz, 8 bit, mono, so a second has 8,000 bytes.
-func wav(seconds float64, seed uint64) []byte {
-	data := make([]byte, int(seconds*8000))
-	r := rand.New(rand.NewPCG(seed, 1))
-	for i := range data {
-		data[i] = byte(r.Uint32())
-	}
-	return wavOf(data, uint32(len(data)))
-}
-
+// wavOf is PCM, 8 kHz, 8 bit, mono, whose header claims a length of data.
 func wavOf(data []byte, claimed uint32) []byte {
 	var b bytes.Buffer
 	b.WriteString("RIFF")
@@ -35,7 +25,7 @@ func wavOf(data []byte, claimed uint32) []byte {
 
 func le(b *bytes.Buffer, values ...any) {
 	for _, v := range values {
-		_ = binary.Write(b, binary.LittleEndian, v) // a Buffer takes everything
+		_ = binary.Write(b, binary.LittleEndian, v) // a Buffer cannot fail
 	}
 }
 
@@ -45,6 +35,7 @@ func be(b *bytes.Buffer, values ...any) {
 	}
 }
 
+// flac is the header of a FLAC file.
 func flac(rate uint32, samples uint64) []byte {
 	b := []byte("fLaC\x80\x00\x00\x22")
 	info := make([]byte, 34)
@@ -66,6 +57,7 @@ func mp3(n int, bitrates ...byte) []byte {
 	return b
 }
 
+// adts is n frames of AAC.
 func adts(n int) []byte {
 	var b []byte
 	for range n {
@@ -86,6 +78,7 @@ func oggPageOf(flags byte, granule uint64, serial uint32, body []byte) []byte {
 	return b.Bytes()
 }
 
+// opus is an OGG file whose last page has the granule position.
 func opus(granule uint64) []byte {
 	head := append([]byte("OpusHead\x01\x01"), 0x38, 0x01, 0x80, 0xbb, 0, 0, 0, 0, 0)
 	return append(oggPageOf(2, 0, 7, head), oggPageOf(4, granule, 7, make([]byte, 100))...)
@@ -97,6 +90,7 @@ func box(name string, body ...[]byte) []byte {
 	return append(append(b, name...), all...)
 }
 
+// mp4 is an M4A file of length/scale seconds.
 func mp4(scale, length uint32, more ...[]byte) []byte {
 	var mvhd bytes.Buffer
 	be(&mvhd, uint32(0), uint32(0), uint32(0), scale, length)

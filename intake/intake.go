@@ -1,35 +1,31 @@
 package intake
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
+	"reprise/admission"
 	"reprise/idempotency"
+	"reprise/internal/queue"
 	"reprise/store"
 	"reprise/tasks"
 )
 
-// MaxRecognizeBytes is the largest file AudD's standard endpoint takes: 10 MiB.
-const MaxRecognizeBytes = 10 << 20
-
-// urlReuse is how long the result for a URL answers for it again: what a URL
-// serves may change.
-const urlReuse = 24 * time.Hour
-
-// Options are what an Intake works with.
+// Options are the dependencies and settings of an Intake.
 type Options struct {
-	// Redis is the queue's client (redisconn.Queue). It stays the caller's to
-	// close. nil = plans only, which then cannot tell what is queued already.
+	// Redis is the client of the queue (redisconn.Queue); the caller closes it. nil = plans only, which then do not
+	// know what is queued already.
 	Redis redis.UniversalClient
-	// Store is the caller's to close, too.
+	// Store is required; the caller closes it.
 	Store *store.Store
-	// Ledger is the upload ledger in the store's database; nil = no uploads.
+	// Ledger is the upload ledger in the database of Store; nil = no uploads.
 	Ledger *idempotency.Ledger
 	// Stdin is read for the argument "-"; nil = that argument is refused.
 	Stdin io.Reader
@@ -39,14 +35,14 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Intake enqueues. Its methods may be called concurrently with different plans.
+// Intake plans and enqueues inputs. It is safe for concurrent use with different plans.
 type Intake struct {
-	opts      Options
-	client    *asynq.Client
-	inspector *asynq.Inspector
+	opts   Options
+	client *asynq.Client // nil without Redis, as queues
+	queues *queue.Client
 }
 
-// New makes an Intake. It opens nothing, so there is nothing to close.
+// New returns an Intake. It opens nothing, so there is nothing to close.
 func New(opts Options) (*Intake, error) {
 	var errs []error
 	if opts.Store == nil {
@@ -66,60 +62,52 @@ func New(opts Options) (*Intake, error) {
 	}
 	in := &Intake{opts: opts}
 	if opts.Redis != nil {
-		// asynq publishes a queue's name with a client's first task only. A
-		// process that lives long beside a person who deletes queues should
-		// make a new Intake now and then.
+		// An asynq client registers the name of a queue only with its first task. If an operator deletes the queue
+		// later, this client does not register it again; a new Intake does.
 		in.client = asynq.NewClientFromRedisClient(opts.Redis)
-		in.inspector = asynq.NewInspectorFromRedisClient(opts.Redis)
+		in.queues = queue.New(opts.Redis, admission.DefaultConfig().Prefix)
 	}
 	return in, nil
 }
 
-// Request says what is to be done with the inputs.
+// Request says how the inputs are processed.
 type Request struct {
 	Path   tasks.Path
 	Params tasks.Params
-	// MaxUnits is the most one task may be billed (enterprise); 0 = what its
-	// measured length says. Inputs without a measurable length need it.
+	// MaxUnits is the most that one enterprise task may be billed, in units; 0 = what its measured length costs.
+	// Inputs without a measurable length need it.
 	MaxUnits int64
-	// Force pays again for what is settled, tombstones included.
+	// Force pays again for settled tasks, also for those that failed permanently.
 	Force bool
 
-	// Group is whose queue and budget the tasks go to; "" = none. What waits in
-	// another group's queue already is queued again only for a heavier group.
+	// Group is whose queue and budget the tasks go to; "" = none. A task that waits in the queue of another group
+	// is queued again only if this group has the higher weight.
 	Group string
 
-	// NextID allots an audio_id to each upload that has none. The same content
-	// gets the same one again. Params.AudioID is for a single input; the source
-	// of Params for all that do not name their own.
+	// NextID assigns an audio_id to each upload that has none, and the same one to the same content. Params.AudioID
+	// is for a single input. Params.Source is for all inputs that do not name their own.
 	NextID bool
-	// Replace takes slots from other content: what AudD holds there is lost.
+	// Replace takes slots from other content, which AudD then no longer has.
 	Replace bool
-	// By is who asks, for the audit trail; Replace and Force of uploads need it.
+	// By is who asks, for the audit trail. Replace and Force of uploads need it.
 	By string
 }
 
-// Progress tells how far Plan or Enqueue are.
+// Progress reports how far Plan or Enqueue are.
 type Progress struct {
 	Done, Total int
 	Bytes       int64 // read so far (Plan)
 }
 
-// Workers counts the workers on the queue's Redis that serve a path. Their
-// heartbeats lag up to 5 s.
-func (in *Intake) Workers(path tasks.Path) (int, error) {
-	servers, err := in.inspector.Servers()
-	if err != nil {
-		return 0, fmt.Errorf("count the workers: %w", err)
+// Workers counts the worker processes that serve a path on the queue's Redis; 0 without Redis. A worker that died
+// counts for up to 10 s.
+func (in *Intake) Workers(ctx context.Context, path tasks.Path) (int, error) {
+	if in.queues == nil {
+		return 0, nil
 	}
-	n := 0
-	for _, s := range servers {
-		for queue := range s.Queues {
-			if p, _, err := tasks.SplitQueue(queue); err == nil && p == path {
-				n++
-				break
-			}
-		}
-	}
-	return n, nil
+	workers, err := in.queues.Workers(ctx)
+	serving := slices.DeleteFunc(workers, func(w queue.Worker) bool {
+		return !slices.ContainsFunc(w.Queues, func(name string) bool { p, _, err := tasks.SplitQueue(name); return err == nil && p == path })
+	})
+	return len(serving), err
 }

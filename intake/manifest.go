@@ -4,60 +4,40 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// Position is where in a manifest an input stands. The zero value is no
-// manifest.
-type Position struct {
-	Manifest string // its name as the user wrote it
-	// Row counts from 1, without the header of a CSV and without the empty
-	// lines of a JSONL; 0 is the header or the file as a whole.
-	Row int
-	// Line counts from 1; a row of several lines has the number of its first.
-	Line int
-}
-
-func (p Position) String() string {
-	switch {
-	case p.Manifest == "":
-		return ""
-	case p.Row == 0:
-		return fmt.Sprintf("%s line %d", p.Manifest, p.Line)
-	}
-	return fmt.Sprintf("%s row %d (line %d)", p.Manifest, p.Row, p.Line)
-}
-
-// Manifest is a list of inputs with what is to be known of each. Rows that
-// cannot be used are kept with their reason, so that a plan names them.
+// Manifest is a list of inputs with their metadata. It keeps the rows that cannot be used with the reason, so that
+// a plan reports them.
 type Manifest struct {
 	Name string
-	rows []found
+	rows []input
 }
 
-// maxManifestRow bounds a row; a CSV that is longer has lost a closing quote.
+// maxManifestRow is the longest row in bytes. A longer CSV row has probably lost a closing quote.
 const maxManifestRow = 1 << 20
 
-// ReadManifest reads a manifest in UTF-8: CSV (separated by commas, semicolons
-// or tabs, named columns in the first line) or JSONL (one object a line), told
-// apart by content. The columns are
+const byteOrderMark = "\xef\xbb\xbf"
+
+// ReadManifest reads a manifest in UTF-8: CSV (separated by commas, semicolons or tabs; the first line names the
+// columns) or JSONL (one object per line). The content decides which. The columns are
 //
 //	audio_id     integer, 0 or more     file or url   the audio
 //	external_id  text                   source        the account (uploads)
 //	metadata     a JSON object          meta.NAME     one value of it
 //
-// Relative files are relative to dir. A row that cannot be used, or a header
-// that makes all unusable, is not an error: the plan refuses it by row and
-// line. An error means that r could not be read or ctx has ended.
+// Relative files are relative to dir. A row that cannot be used, or a header that makes all rows unusable, is not
+// an error: the plan refuses it with its row and line. An error means that reading r failed or ctx has ended.
 func ReadManifest(ctx context.Context, r io.Reader, name, dir string) (*Manifest, error) {
 	m := &manifestReader{
-		lines: lines{r: bufio.NewReaderSize(&contextReader{ctx: ctx, r: r}, 64<<10)},
-		out:   &Manifest{Name: name}, dir: dir,
+		r:   bufio.NewReaderSize(&contextReader{ctx: ctx, r: r}, 64<<10),
+		out: &Manifest{Name: name}, dir: dir,
 	}
 	if err := m.read(); err != nil {
 		return nil, fmt.Errorf("read the manifest %s: %w", name, err)
@@ -65,135 +45,251 @@ func ReadManifest(ctx context.Context, r io.Reader, name, dir string) (*Manifest
 	return m.out, nil
 }
 
-// manifestReader holds what the two formats share.
+// manifestReader collects the rows of both formats.
 type manifestReader struct {
-	lines lines
-	out   *Manifest
-	dir   string
-	row   int
+	r         *bufio.Reader
+	out       *Manifest
+	dir       string // of relative files
+	row, line int    // of the row that is read
 }
 
 func (m *manifestReader) read() error {
-	head, err := m.lines.r.Peek(64)
+	start, err := m.r.Peek(m.r.Size())
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if what := foreign(head); what != "" {
-		m.lines.n = 1
-		m.whole("is " + what + ", not UTF-8 text: save it as CSV or JSONL in UTF-8")
+	if format := notText(start[:min(len(start), 64)]); format != "" {
+		m.refuseAll("is " + format + ", not UTF-8 text: save it as CSV or JSONL in UTF-8")
 		return nil
 	}
-	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
-		_, _ = m.lines.r.Discard(3) // just peeked at
-		head = head[3:]
+	if bytes.HasPrefix(start, []byte(byteOrderMark)) {
+		_, _ = m.r.Discard(len(byteOrderMark)) // Peek has buffered it
+		start = start[len(byteOrderMark):]
 	}
 	err = nil
-	switch first := bytes.TrimLeft(head, " \t\r\n"); {
+	switch first := bytes.TrimLeft(start, " \t\r\n"); {
 	case bytes.HasPrefix(first, []byte("{")):
 		err = m.jsonl()
 	case bytes.HasPrefix(first, []byte("[")):
-		m.lines.n = 1
-		m.whole("is a JSON array: want one object a line (JSONL), or CSV")
+		m.refuseAll("is a JSON array: write one object per line (JSONL), or CSV")
 	default:
-		err = m.csv()
+		header, _, _ := bytes.Cut(first, []byte("\n"))
+		err = m.csv(delimiter(header))
 	}
 	if err == nil && len(m.out.rows) == 0 {
-		m.whole("holds no rows")
+		m.refuseAll("has no rows")
 	}
 	return err
 }
 
-// whole refuses the header or the file as a whole.
-func (m *manifestReader) whole(reason string) {
-	m.out.rows = append(m.out.rows, found{at: Position{m.out.Name, 0, max(1, m.lines.n)}, refusal: reason})
+// refuseAll refuses the header or the file as a whole.
+func (m *manifestReader) refuseAll(reason string) {
+	m.out.rows = append(m.out.rows, input{at: Position{m.out.Name, 0, max(1, m.line)}, refused: reason})
 }
 
-// refuse names a row that cannot be used.
-func (m *manifestReader) refuse(line int, reason string) {
-	m.out.rows = append(m.out.rows, found{at: Position{m.out.Name, m.row, line}, refusal: reason})
+// refuse refuses the row that is read.
+func (m *manifestReader) refuse(reason string) {
+	m.out.rows = append(m.out.rows, input{at: Position{m.out.Name, m.row, m.line}, refused: reason})
 }
 
-// resolve makes a relative file relative to the manifest.
-func (m *manifestReader) resolve(file string) string {
-	if filepath.IsAbs(file) || m.dir == "" {
-		return file
+// add adds the row that is read, or its refusal.
+func (m *manifestReader) add(row manifestRow) {
+	if row.finish(m.dir); row.refused != "" {
+		m.refuse(row.refused)
+		return
 	}
-	return filepath.Join(m.dir, file)
+	row.at = Position{m.out.Name, m.row, m.line}
+	m.out.rows = append(m.out.rows, row.input)
 }
 
-// foreign names content that is no UTF-8 text by its first bytes.
-func foreign(head []byte) string {
+// csv reads the header and the rows. Empty lines are skipped.
+func (m *manifestReader) csv(delim rune) error {
+	limit := &rowLimit{r: m.r}
+	r := csv.NewReader(limit)
+	r.Comma, r.FieldsPerRecord = delim, -1
+	var header []string
+	for {
+		cells, err := r.Read()
+		if m.line++; len(cells) > 0 { // else the line after the last one
+			m.line, _ = r.FieldPos(0)
+		}
+		wrong, broken := errors.AsType[*csv.ParseError](err)
+		if broken {
+			m.line = wrong.StartLine
+		}
+		limit.read = 0
+		switch {
+		case errors.Is(err, io.EOF):
+			if m.row == 0 {
+				m.line = 1
+			}
+			return nil
+		case errors.Is(err, errLongRow):
+			m.row++
+			m.refuse("is longer than 1 MiB, so a closing quote is probably missing; the rows after it were not read")
+			return nil
+		case err != nil && !broken:
+			return err
+		case header == nil && broken:
+			m.refuseAll(csvFault(wrong))
+			return nil
+		case header == nil:
+			header = cells
+			if reason := checkHeader(header); reason != "" {
+				m.refuseAll(reason)
+				return nil
+			}
+		case len(cells) == 1 && strings.TrimSpace(cells[0]) == "" && !broken: // a line of spaces
+		default:
+			m.csvRow(header, cells, wrong)
+		}
+	}
+}
+
+func (m *manifestReader) csvRow(header, cells []string, wrong *csv.ParseError) {
+	m.row++
+	encoding := notUTF8(cells...)
+	switch {
+	case encoding != "":
+		m.refuse(encoding)
+		return
+	case wrong != nil:
+		m.refuse(csvFault(wrong))
+		return
+	case !slices.ContainsFunc(cells, func(c string) bool { return strings.TrimSpace(c) != "" }):
+		m.refuse("is an empty row")
+		return
+	case len(cells) != len(header):
+		m.refuse(fmt.Sprintf("has %d fields, but the header has %d: put text that contains separators into quotes", len(cells), len(header)))
+		return
+	}
+	var row manifestRow
+	for i, name := range header {
+		row.setText(name, cells[i])
+	}
+	m.add(row)
+}
+
+// csvFault describes a quoting error. A quote that is not closed makes the following lines, in the worst case all
+// of them, part of the row.
+func csvFault(err *csv.ParseError) string {
+	switch {
+	case errors.Is(err, csv.ErrBareQuote):
+		return "has a quote inside a field without quotes: put the field into quotes and double the quote inside it"
+	case err.Line > err.StartLine:
+		return fmt.Sprintf("opens a quote that is not closed correctly: lines %d to %d were read as this one row", err.StartLine, err.Line)
+	}
+	return "has a quoted field that is not closed, or a quote inside it that is not doubled"
+}
+
+// delimiter is the separator that occurs most often in the header.
+func delimiter(header []byte) rune {
+	best, most := ',', bytes.Count(header, []byte{','})
+	for _, d := range ";\t" {
+		if n := bytes.Count(header, []byte(string(d))); n > most {
+			best, most = d, n
+		}
+	}
+	return best
+}
+
+// checkHeader brings the column names into their normal form and returns why the header cannot be used. An unknown
+// column refuses the whole manifest: it may be a typo of one that every row needs, and an upload cannot be undone.
+func checkHeader(names []string) string {
+	if reason := notUTF8(names...); reason != "" {
+		return reason
+	}
+	for i, raw := range names {
+		names[i] = columnName(raw)
+		switch name := names[i]; {
+		case strings.Contains(raw, "\r"):
+			return "has line ends of old Macs (CR): save it with LF or CRLF"
+		case name == "":
+			return fmt.Sprintf("has no name for column %d: the first line must name the columns", i+1)
+		case !knownColumn(name):
+			return fmt.Sprintf("has an unknown column %.40q: the first line must name the columns, which are %s", name, columnList)
+		case slices.Contains(names[:i], name):
+			return fmt.Sprintf("has the column %q twice", name)
+		}
+	}
+	if !slices.Contains(names, "file") && !slices.Contains(names, "url") {
+		return "has neither a column file nor a column url"
+	}
+	return ""
+}
+
+// jsonl reads one object per line. Empty lines are skipped.
+func (m *manifestReader) jsonl() error {
+	scan := bufio.NewScanner(m.r)
+	scan.Buffer(nil, maxManifestRow)
+	for scan.Scan() {
+		m.line++
+		line := bytes.TrimSpace(scan.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		m.row++
+		if reason := notUTF8(string(line)); reason != "" {
+			m.refuse(reason)
+			continue
+		}
+		var row manifestRow
+		if err := row.setObject(line); err != nil {
+			row.fail("%s", err.Error())
+		}
+		m.add(row)
+	}
+	if errors.Is(scan.Err(), bufio.ErrTooLong) {
+		m.row, m.line = m.row+1, m.line+1
+		m.refuse("is longer than 1 MiB; the rows after it were not read")
+		return nil
+	}
+	return scan.Err()
+}
+
+var errLongRow = errors.New("the row is longer than 1 MiB")
+
+// rowLimit fails when one row takes more than about maxManifestRow bytes; a csv.Reader reads up to 4 KiB ahead.
+// read is set to 0 after each row.
+type rowLimit struct {
+	r    io.Reader
+	read int
+}
+
+func (l *rowLimit) Read(p []byte) (int, error) {
+	if l.read > maxManifestRow {
+		return 0, errLongRow
+	}
+	n, err := l.r.Read(p)
+	l.read += n
+	return n, err
+}
+
+// notText names the format of a file that is not UTF-8 text, by its first bytes; "" = text.
+func notText(start []byte) string {
 	for _, f := range []struct{ magic, name string }{
 		{"\xff\xfe\x00\x00", "UTF-32 (little endian)"}, {"\x00\x00\xfe\xff", "UTF-32 (big endian)"},
 		{"\xff\xfe", "UTF-16 (little endian)"}, {"\xfe\xff", "UTF-16 (big endian)"},
 		{"PK\x03\x04", "a zip file or a spreadsheet"}, {"\x1f\x8b", "compressed (gzip)"},
 	} {
-		if bytes.HasPrefix(head, []byte(f.magic)) {
+		if bytes.HasPrefix(start, []byte(f.magic)) {
 			return f.name
 		}
 	}
-	switch i := bytes.IndexByte(head, 0); {
-	case i < 0:
-		return ""
-	case i == 1:
-		return "UTF-16 (little endian)"
-	case i == 0 && len(head) > 1 && head[1] != 0:
-		return "UTF-16 (big endian)"
-	}
-	return "binary"
-}
-
-// notUTF8 says of a row in another encoding which byte gives it away; "" for UTF-8.
-func notUTF8(row []byte) string {
-	for i := 0; i < len(row); {
-		r, n := utf8.DecodeRune(row[i:])
-		if r == utf8.RuneError && n == 1 {
-			return fmt.Sprintf("is not UTF-8 but in another encoding, such as Windows-1252 or Latin-1 (byte 0x%02X): save the manifest as UTF-8", row[i])
-		}
-		i += n
+	if bytes.IndexByte(start, 0) >= 0 {
+		return "UTF-16 or binary"
 	}
 	return ""
 }
 
-var errLongRow = errors.New("the row is longer than 1 MiB")
-
-// lines reads line by line and counts.
-type lines struct {
-	r *bufio.Reader
-	n int // of the line read last
-}
-
-// next is a line with its end; io.EOF after the last one.
-func (l *lines) next() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := l.r.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > maxManifestRow:
-			l.n++
-			return nil, errLongRow
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF) && len(line) > 0, err == nil:
-			l.n++
-			return line, nil
-		default:
-			return nil, err
+// notUTF8 refuses text in another encoding and names the first byte that is not UTF-8; "" = all is UTF-8.
+func notUTF8(texts ...string) string {
+	for _, text := range texts {
+		for i, r := range text {
+			if _, n := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && n == 1 {
+				return fmt.Sprintf("is not UTF-8 but another encoding, such as Windows-1252 or Latin-1 (byte 0x%02X): save the manifest as UTF-8", text[i])
+			}
 		}
 	}
-}
-
-func blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
-
-// columnList is how messages name the columns.
-const columnList = "audio_id, file, url, external_id, source, metadata or meta.NAME"
-
-// metaColumn is the name behind "meta.", "" if the column is none.
-func metaColumn(column string) string {
-	prefix, name, ok := strings.Cut(column, ".")
-	if !ok || !strings.EqualFold(strings.TrimSpace(prefix), "meta") {
-		return ""
-	}
-	return strings.TrimSpace(name)
+	return ""
 }

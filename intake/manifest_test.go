@@ -16,10 +16,10 @@ func manifest(t *testing.T, text string) *Manifest {
 	return m
 }
 
-// told is what a plan would say of each row: its place and its refusal or name.
-func told(m *Manifest) (out []string) {
+// summary is the place of each row, and its refusal or its name.
+func summary(m *Manifest) (out []string) {
 	for _, f := range m.rows {
-		text := f.refusal
+		text := f.refused
 		if text == "" {
 			text = "ok " + f.name
 		}
@@ -28,12 +28,12 @@ func told(m *Manifest) (out []string) {
 	return out
 }
 
-func TestManifestRowsHoldWhatTheyName(t *testing.T) {
+func TestManifestColumnsAreReadInEveryFormat(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"CSV": "audio_id,file,url,external_id,source,metadata,meta.Label\n" +
 			"7,a.wav,,ext-1,Spare,\"{\"\"year\"\":1999}\",Blue\n8,,https://h/b.wav?sig=secret,,,,\n",
-		"CSV with semicolons, a BOM and CRLF": "\xef\xbb\xbfAudio_ID;File;URL;External_ID;Source;Metadata;meta.Label\r\n" +
+		"CSV with semicolons, a byte order mark and CRLF": "\xef\xbb\xbfAudio_ID;File;URL;External_ID;Source;Metadata;meta.Label\r\n" +
 			"7;a.wav;;ext-1;Spare;\"{\"\"year\"\":1999}\";Blue\r\n8;;https://h/b.wav?sig=secret;;;;\r\n",
 		"CSV with tabs": "audio_id\tfile\turl\texternal_id\tsource\tmetadata\tmeta.Label\n" +
 			"7\ta.wav\t\text-1\tSpare\t{\"year\":1999}\tBlue\n8\t\thttps://h/b.wav?sig=secret\t\t\t\t",
@@ -46,9 +46,9 @@ func TestManifestRowsHoldWhatTheyName(t *testing.T) {
 				text = strings.Replace(text, `{"year":1999}`, `"{""year"":1999}"`, 1)
 			}
 			m := manifest(t, text)
-			require.Len(t, m.rows, 2, told(m))
+			require.Len(t, m.rows, 2, summary(m))
 			a, b := m.rows[0], m.rows[1]
-			require.Empty(t, a.refusal+b.refusal)
+			require.Empty(t, a.refused+b.refused)
 			require.Equal(t, int64(7), *a.audioID)
 			require.Equal(t, "/catalog/a.wav", a.path, "relative to the manifest")
 			require.Equal(t, "ext-1", a.externalID)
@@ -62,7 +62,7 @@ func TestManifestRowsHoldWhatTheyName(t *testing.T) {
 	}
 }
 
-func TestABadRowOfACSVIsNamedByRowAndLineAndTheOthersStay(t *testing.T) {
+func TestBadCSVRowIsRefusedByRowAndLineAndOthersStay(t *testing.T) {
 	t.Parallel()
 	m := manifest(t, `audio_id,file,meta.note,metadata
 1,a.wav,"two
@@ -89,27 +89,26 @@ x,c.wav,,
 `)
 	require.Equal(t, []string{
 		"songs row 1 (line 2): ok /catalog/a.wav",
-		"songs row 2 (line 4): audio_id -2 is negative: want 0 or more",
+		"songs row 2 (line 4): audio_id -2 is negative: it must be 0 or more",
 		`songs row 3 (line 5): audio_id "x" is not an integer`,
 		"songs row 4 (line 6): ok /catalog/d.wav",
 		"songs row 5 (line 7): is an empty row",
-		"songs row 6 (line 8): is an empty line",
-		`songs row 7 (line 9): audio_id "5.0" is not an integer`,
-		`songs row 8 (line 10): audio_id "99999999999999999999" does not fit into 64 bits`,
-		"songs row 9 (line 11): names neither a file nor a url",
-		"songs row 10 (line 12): has 2 fields, the header has 4: put text with separators into quotes",
-		"songs row 11 (line 13): has a quote within a field that is not written twice",
-		"songs row 12 (line 14): has a quote within a field that is not in quotes: write it twice and put the field into quotes",
-		"songs row 13 (line 15): is not UTF-8 but in another encoding, such as Windows-1252 or Latin-1 (byte 0xE9): save the manifest as UTF-8",
-		"songs row 14 (line 16): metadata is not a JSON object",
-		"songs row 15 (line 17): has a URL in the column file: put it into the column url",
-		"songs row 16 (line 18): ok /catalog/m.wav",
-		"songs row 17 (line 19): has a quote within a field that is not in quotes: write it twice and put the field into quotes",
-		"songs row 18 (line 20): ok /abs/o.wav",
-	}, told(m), "empty lines at the end are none of the rows")
+		`songs row 6 (line 9): audio_id "5.0" is not an integer`,
+		`songs row 7 (line 10): audio_id "99999999999999999999" does not fit into 64 bits`,
+		"songs row 8 (line 11): names neither a file nor a url",
+		"songs row 9 (line 12): has 2 fields, but the header has 4: put text that contains separators into quotes",
+		"songs row 10 (line 13): has a quoted field that is not closed, or a quote inside it that is not doubled",
+		"songs row 11 (line 14): has a quote inside a field without quotes: put the field into quotes and double the quote inside it",
+		"songs row 12 (line 15): is not UTF-8 but another encoding, such as Windows-1252 or Latin-1 (byte 0xE9): save the manifest as UTF-8",
+		"songs row 13 (line 16): metadata is not a JSON object",
+		"songs row 14 (line 17): has a URL in the column file: put it into the column url",
+		"songs row 15 (line 18): ok /catalog/m.wav",
+		"songs row 16 (line 19): has a quote inside a field without quotes: put the field into quotes and double the quote inside it",
+		"songs row 17 (line 20): ok /abs/o.wav",
+	}, summary(m), "empty lines are not rows")
 }
 
-func TestABadRowOfAJSONLIsNamedByRowAndLineAndTheOthersStay(t *testing.T) {
+func TestBadJSONLRowIsRefusedByRowAndLineAndOthersStay(t *testing.T) {
 	t.Parallel()
 	m := manifest(t, `
 {"audio_id":1,"file":"a.wav"}
@@ -132,67 +131,85 @@ not JSON
 {"file":"p.wav"}`)
 	require.Equal(t, []string{
 		"songs row 1 (line 2): ok /catalog/a.wav",
-		"songs row 2 (line 4): audio_id -2 is negative: want 0 or more",
+		"songs row 2 (line 4): audio_id -2 is negative: it must be 0 or more",
 		`songs row 3 (line 5): audio_id "3.5" is not an integer`,
 		`songs row 4 (line 6): audio_id "true" is not an integer`,
-		"songs row 5 (line 7): file: want a text",
-		`songs row 6 (line 8): has an unknown field "fil": want audio_id, file, url, external_id, source, metadata or meta.NAME`,
+		"songs row 5 (line 7): has a file that is not a string",
+		`songs row 6 (line 8): has an unknown field "fil": the fields are audio_id, file, url, external_id, source, metadata or meta.NAME`,
 		`songs row 7 (line 9): has the field "audio_id" twice`,
-		"songs row 8 (line 10): is not JSON: it ends too early",
-		"songs row 9 (line 11): is not JSON: it breaks at byte 2",
+		"songs row 8 (line 10): is not valid JSON: it ends too early",
+		"songs row 9 (line 11): is not valid JSON: it has an error at byte 2",
 		"songs row 10 (line 12): is not a JSON object",
-		"songs row 11 (line 13): is not UTF-8 but in another encoding, such as Windows-1252 or Latin-1 (byte 0xFF): save the manifest as UTF-8",
+		"songs row 11 (line 13): is not UTF-8 but another encoding, such as Windows-1252 or Latin-1 (byte 0xFF): save the manifest as UTF-8",
 		"songs row 12 (line 14): has text after its JSON object",
-		"songs row 13 (line 15): names both a file and a url: want one",
+		"songs row 13 (line 15): names both a file and a url: leave one of them empty",
 		"songs row 14 (line 16): metadata is not a JSON object",
 		`songs row 15 (line 17): has the metadata "a" twice`,
 		"songs row 16 (line 18): ok /catalog/o.wav",
 		"songs row 17 (line 19): ok /catalog/p.wav",
-	}, told(m))
+	}, summary(m))
 	require.Equal(t, "77", m.rows[15].externalID)
 	require.Nil(t, m.rows[16].audioID)
 }
 
-func TestAManifestThatCannotBeUsedAtAllSaysWhy(t *testing.T) {
+func TestUnusableManifestIsRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
 		"UTF-16 with a mark":    {"\xff\xfea\x00u\x00", "songs line 1: is UTF-16 (little endian), not UTF-8 text: save it as CSV or JSONL in UTF-8"},
 		"UTF-16, big endian":    {"\xfe\xff\x00a\x00u", "songs line 1: is UTF-16 (big endian), not UTF-8 text"},
-		"UTF-16 without a mark": {"a\x00u\x00d\x00", "songs line 1: is UTF-16 (little endian), not UTF-8 text"},
+		"UTF-16 without a mark": {"a\x00u\x00d\x00", "songs line 1: is UTF-16 or binary, not UTF-8 text"},
 		"UTF-32":                {"\xff\xfe\x00\x00a\x00\x00\x00", "songs line 1: is UTF-32 (little endian)"},
 		"spreadsheet":           {"PK\x03\x04\x14\x00", "songs line 1: is a zip file or a spreadsheet"},
-		"Latin-1 header":        {"audio_id,file,meta.k\xfcnstler\n1,a.wav,x\n", "songs line 1: is not UTF-8 but in another encoding"},
-		"unknown column":        {"\naudio_id,file,artist\n1,a.wav,x\n", `songs line 2: has an unknown column "artist": the first line names the columns, audio_id`},
+		"Latin-1 header":        {"audio_id,file,meta.k\xfcnstler\n1,a.wav,x\n", "songs line 1: is not UTF-8 but another encoding"},
+		"unknown column":        {"\naudio_id,file,artist\n1,a.wav,x\n", `songs line 2: has an unknown column "artist": the first line must name the columns, which are audio_id`},
 		"no header":             {"1,a.wav\n", `songs line 1: has an unknown column "1"`},
 		"column twice":          {"audio_id,file,File\n", `songs line 1: has the column "file" twice`},
 		"column without a name": {"audio_id,file,\n", "songs line 1: has no name for column 3"},
 		"neither file nor url":  {"audio_id,external_id\n", "songs line 1: has neither a column file nor a column url"},
-		"old Mac":               {"audio_id,file\r1,a.wav\r", "songs line 1: ends its lines as old Macs do"},
-		"JSON array":            {"[{}]", "songs line 1: is a JSON array: want one object a line"},
-		"empty":                 {"", "songs line 1: holds no rows"},
-		"header only":           {"audio_id,file\n\n", "songs line 2: holds no rows"},
+		"old Mac":               {"audio_id,file\r1,a.wav\r", "songs line 1: has line ends of old Macs"},
+		"JSON array":            {"[{}]", "songs line 1: is a JSON array: write one object per line"},
+		"empty":                 {"", "songs line 1: has no rows"},
+		"header only":           {"audio_id,file\n\n", "songs line 1: has no rows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := told(manifest(t, c.text))
+			got := summary(manifest(t, c.text))
 			require.Len(t, got, 1)
 			require.True(t, strings.HasPrefix(got[0], c.want), "%q does not begin with %q", got[0], c.want)
 		})
 	}
 }
 
-func TestALostQuoteEndsTheManifestAndSaysSo(t *testing.T) {
+func TestUnclosedQuoteIsReportedWithTheLinesItTook(t *testing.T) {
 	t.Parallel()
-	const want = "songs row 2 (line 3): opens a quote that is never closed, or is longer than 1 MiB; nothing after it was read"
-	head := "audio_id,file,meta.n\n1,a.wav,\n2,b.wav,\"lost\n"
-	for _, text := range []string{head + "3,c.wav,\n", head + strings.Repeat("3,c.wav,\n", maxManifestRow/9+1), "audio_id,file,meta.n\n1,a.wav,\n2," + strings.Repeat("b", maxManifestRow+1)} {
-		require.Equal(t, []string{"songs row 1 (line 2): ok /catalog/a.wav", want}, told(manifest(t, text)))
+	const (
+		head     = "audio_id,file,meta.n\n1,a.wav,\n"
+		unclosed = "songs row 2 (line 3): opens a quote that is not closed correctly: lines 3 to 5 were read as this one row"
+		tooLong  = "songs row 2 (line 3): is longer than 1 MiB, so a closing quote is probably missing; the rows after it were not read"
+	)
+	for name, c := range map[string]struct {
+		rest string
+		want []string
+	}{
+		"up to the end of the file": {"2,b.wav,\"lost\n3,c.wav,\n4,d.wav,\n", []string{unclosed}},
+		"up to the next quote": {
+			"2,b.wav,\"lost\n3,c.wav,\n4,\"d.wav\",\n5,e.wav,\n", []string{unclosed, "songs row 3 (line 6): ok /catalog/e.wav"},
+		},
+		"more than 1 MiB":                 {"2,b.wav,\"lost\n" + strings.Repeat("3,c.wav,\n", 2*maxManifestRow/9), []string{tooLong}},
+		"more than 1 MiB without a quote": {"2," + strings.Repeat("b", 2*maxManifestRow), []string{tooLong}},
+		"more than 1 MiB in one field":    {"\"" + strings.Repeat("b", 2*maxManifestRow), []string{tooLong}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := append([]string{"songs row 1 (line 2): ok /catalog/a.wav"}, c.want...)
+			require.Equal(t, want, summary(manifest(t, head+c.rest)))
+		})
 	}
 }
 
-func TestAManifestThatBreaksWhileItIsReadIsAnError(t *testing.T) {
+func TestFailingReaderIsAnErrorOfTheManifest(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("pulled out")
+	broken := errors.New("disk removed")
 	for _, start := range []string{"", "audio_id,file\n1,a.wav\n", "{\"audio_id\":1,\"file\":\"a.wav\"}\n"} {
 		r := iotest.DataErrReader(&brokenReader{strings.NewReader(start), broken})
 		_, err := ReadManifest(t.Context(), r, "songs", "")
@@ -223,7 +240,7 @@ func FuzzManifest(f *testing.F) {
 		for _, r := range m.rows {
 			require.GreaterOrEqual(t, r.at.Row, last.Row)
 			require.GreaterOrEqual(t, r.at.Line, last.Line)
-			require.False(t, r.refusal == "" && (r.path == "") == (r.url == ""))
+			require.False(t, r.refused == "" && (r.path == "") == (r.url == ""))
 			last = r.at
 		}
 	})

@@ -5,33 +5,59 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"reprise/tasks"
 )
 
-// columns are what a manifest may hold beside meta.NAME.
+// columns are the columns of a manifest besides meta.NAME.
 var columns = []string{"audio_id", "file", "url", "external_id", "source", "metadata"}
 
-// draft is a row while its cells are read. Its first fault is its reason.
-type draft struct {
-	found
-	meta  map[string]json.RawMessage
-	fault string
+// columnList names the columns in messages.
+const columnList = "audio_id, file, url, external_id, source, metadata or meta.NAME"
+
+func knownColumn(name string) bool { return metaColumn(name) != "" || slices.Contains(columns, name) }
+
+// columnName is the normal form of a column: lower case, except for the NAME of meta.NAME.
+func columnName(raw string) string {
+	raw = strings.TrimSpace(raw)
+	if name := metaColumn(raw); name != "" {
+		return "meta." + name
+	}
+	return strings.ToLower(raw)
 }
 
-func (d *draft) fail(format string, args ...any) {
-	if d.fault == "" {
-		d.fault = fmt.Sprintf(format, args...)
+// metaColumn is the NAME of a column meta.NAME, "" for other columns.
+func metaColumn(column string) string {
+	prefix, name, ok := strings.Cut(column, ".")
+	if !ok || !strings.EqualFold(strings.TrimSpace(prefix), "meta") {
+		return ""
+	}
+	return strings.TrimSpace(name)
+}
+
+// manifestRow is a row while its fields are read. The first fault refuses it.
+type manifestRow struct {
+	input
+	meta map[string]json.RawMessage
+}
+
+func (row *manifestRow) fail(format string, args ...any) {
+	if row.refused == "" {
+		row.refused = fmt.Sprintf(format, args...)
 	}
 }
 
-// text sets a column from text, as CSV has it.
-func (d *draft) text(column, value string) {
+// setText sets a column from text, as in a CSV. Empty text leaves it unset.
+func (row *manifestRow) setText(column, value string) {
 	if name := metaColumn(column); name != "" {
 		if value != "" {
-			quoted, _ := json.Marshal(value) //nolint:errchkjson // a string: it cannot fail
-			d.addMeta(name, quoted)
+			quoted, _ := json.Marshal(value) //nolint:errchkjson // a string always encodes
+			row.addMeta(name, quoted)
 		}
 		return
 	}
@@ -41,117 +67,147 @@ func (d *draft) text(column, value string) {
 	}
 	switch column {
 	case "audio_id":
-		d.setID(value)
+		row.setAudioID(value)
 	case "file":
-		d.path = value
+		row.path = value
 	case "url":
-		d.url = value
+		row.url = value
 	case "external_id":
-		d.externalID = value
+		row.externalID = value
 	case "source":
-		d.source = strings.ToLower(value)
+		row.source = strings.ToLower(value)
 	case "metadata":
-		d.setMetadata([]byte(value))
+		row.setMetadata([]byte(value))
 	}
 }
 
-// value sets a column from a JSON value.
-func (d *draft) value(column string, raw json.RawMessage) {
+// setJSON sets a column from a JSON value. null leaves it unset.
+func (row *manifestRow) setJSON(column string, raw json.RawMessage) {
 	raw = bytes.TrimSpace(raw)
 	name := metaColumn(column)
-	known := name != "" || slices.Contains(columns, column)
+	var text string
 	switch {
-	case !known:
-		d.fail("has an unknown field %q: want %s", column, columnList)
+	case !knownColumn(column):
+		row.fail("has an unknown field %q: the fields are %s", column, columnList)
 	case bytes.Equal(raw, []byte("null")):
 	case name != "":
-		d.addMeta(name, raw)
+		row.addMeta(name, raw)
 	case column == "metadata":
-		d.setMetadata(raw)
+		row.setMetadata(raw)
+	case json.Unmarshal(raw, &text) == nil:
+		row.setText(column, text)
+	case column == "audio_id", column == "external_id" && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'):
+		row.setText(column, string(raw))
 	default:
-		var s string
-		if raw[0] != '"' {
-			s = string(raw)
-			if column != "audio_id" && (column != "external_id" || !isNumber(raw)) {
-				d.fail("%s: want a text", column)
-				return
-			}
-		} else if err := json.Unmarshal(raw, &s); err != nil {
-			d.fail("%s cannot be read", column)
-			return
-		}
-		d.text(column, s)
+		row.fail("has a %s that is not a string", column)
 	}
 }
 
-func isNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
+// setObject reads the fields of one JSON object. It refuses a field that occurs twice, of which encoding/json would
+// silently take the last.
+func (row *manifestRow) setObject(line []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	open, err := dec.Token()
+	if err == nil && open != json.Delim('{') {
+		return errors.New("is not a JSON object")
+	}
+	seen := map[string]bool{}
+	for err == nil && dec.More() {
+		var key json.Token
+		var raw json.RawMessage
+		if key, err = dec.Token(); err == nil {
+			err = dec.Decode(&raw)
+		}
+		if err != nil {
+			break
+		}
+		name := columnName(fmt.Sprint(key))
+		if seen[name] {
+			return fmt.Errorf("has the field %q twice", name)
+		}
+		seen[name] = true
+		row.setJSON(name, raw)
+	}
+	if err == nil {
+		_, err = dec.Token() // the closing brace
+	}
+	if err != nil {
+		return errors.New("is not valid JSON: " + jsonFault(err))
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("has text after its JSON object")
+	}
+	return nil
+}
 
-func (d *draft) setID(value string) {
+// jsonFault describes a decoding error without quoting the row.
+func jsonFault(err error) string {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("it has an error at byte %d", syntax.Offset)
+	}
+	return "it ends too early"
+}
+
+func (row *manifestRow) setAudioID(value string) {
 	id, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		d.fail("audio_id %.40q does not fit into 64 bits", value)
+		row.fail("audio_id %.40q does not fit into 64 bits", value)
 	case err != nil:
-		d.fail("audio_id %.40q is not an integer", value)
+		row.fail("audio_id %.40q is not an integer", value)
 	case id < 0:
-		d.fail("audio_id %d is negative: want 0 or more", id)
+		row.fail("audio_id %d is negative: it must be 0 or more", id)
 	default:
-		d.audioID = &id
+		row.audioID = &id
 	}
 }
 
-func (d *draft) setMetadata(raw []byte) {
+func (row *manifestRow) setMetadata(raw []byte) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
-		d.fail("metadata is not a JSON object")
+		row.fail("metadata is not a JSON object")
 		return
 	}
 	for name, v := range fields {
-		d.addMeta(name, v)
+		row.addMeta(name, v)
 	}
 }
 
-func (d *draft) addMeta(name string, raw json.RawMessage) {
-	if d.meta == nil {
-		d.meta = map[string]json.RawMessage{}
+func (row *manifestRow) addMeta(name string, raw json.RawMessage) {
+	if row.meta == nil {
+		row.meta = map[string]json.RawMessage{}
 	}
-	if _, twice := d.meta[name]; twice {
-		d.fail("has the metadata %q twice", name)
+	if _, twice := row.meta[name]; twice {
+		row.fail("has the metadata %q twice", name)
 	}
-	d.meta[name] = raw
+	row.meta[name] = raw
 }
 
-// finish checks the row as a whole and adds it to the manifest.
-func (m *manifestReader) finish(d draft, line int) {
+// finish checks the row as a whole and makes its file relative to dir.
+func (row *manifestRow) finish(dir string) {
 	switch {
-	case d.fault != "":
-	case d.path == "" && d.url == "":
-		d.fail("names neither a file nor a url")
-	case d.path != "" && d.url != "":
-		d.fail("names both a file and a url: want one")
-	case isURL(d.path):
-		d.fail("has a URL in the column file: put it into the column url")
-	case otherURL(d.path):
-		d.fail("has in the column file what %s, in the column url", onlyHTTP)
+	case row.refused != "":
+	case row.path == "" && row.url == "":
+		row.fail("names neither a file nor a url")
+	case row.path != "" && row.url != "":
+		row.fail("names both a file and a url: leave one of them empty")
+	case isURL(row.path):
+		row.fail("has a URL in the column file: put it into the column url")
+	case otherURL(row.path):
+		row.fail("has a URL in the column file: put it into the column url, where only http and https work")
 	}
-	if d.fault != "" {
-		m.refuse(line, d.fault)
-		return
-	}
-	if len(d.meta) > 0 {
-		raw, err := json.Marshal(d.meta)
-		if err != nil {
-			m.refuse(line, "has metadata that cannot be read")
-			return
+	if len(row.meta) > 0 {
+		var err error
+		if row.metadata, err = json.Marshal(row.meta); err != nil {
+			row.fail("has metadata that cannot be encoded")
 		}
-		d.metadata = raw
 	}
-	if d.url != "" {
-		d.name = shownURL(d.url)
-	} else {
-		d.path = m.resolve(d.path)
-		d.name = d.path
+	switch {
+	case row.url != "":
+		row.name = tasks.RedactURL(row.url)
+		return
+	case !filepath.IsAbs(row.path) && dir != "":
+		row.path = filepath.Join(dir, row.path)
 	}
-	d.at = Position{m.out.Name, m.row, line}
-	m.out.rows = append(m.out.rows, d.found)
+	row.name = row.path
 }

@@ -14,16 +14,16 @@ type mpegFrame struct {
 	rate     int // samples per second
 	channels int
 	samples  int // per frame
-	length   int // bytes
-	padding  int // of them, bytes of padding
+	length   int // bytes, padding included
+	padding  int // bytes
 }
 
 func (f mpegFrame) sameKind(g mpegFrame) bool {
 	return f.version == g.version && f.layer == g.layer && f.rate == g.rate
 }
 
-// Bitrates in kbit/s by index, for MPEG 1 layers I to III and MPEG 2 layer I
-// and layers II and III (ISO 11172-3, 13818-3).
+// Bitrates in kbit/s by index, for MPEG 1 layers I to III and MPEG 2 layer I and layers II and III (ISO 11172-3,
+// 13818-3).
 var (
 	bitrates1 = [4][16]int{
 		1: {0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448},
@@ -38,7 +38,7 @@ var (
 	sampleRates = map[int][3]int{1: {44100, 48000, 32000}, 2: {22050, 24000, 16000}, 25: {11025, 12000, 8000}}
 )
 
-// mpegAt reads the frame header at the start of b.
+// mpegAt decodes the frame header at the start of b.
 func mpegAt(b []byte) (f mpegFrame, ok bool) {
 	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 {
 		return f, false
@@ -76,17 +76,17 @@ func mpegAt(b []byte) (f mpegFrame, ok bool) {
 }
 
 const (
-	walkLimit   = 512 << 10 // files up to this are measured frame by frame
-	probeWindow = 16 << 10
+	walkLimit   = 512 << 10 // bytes up to which a file is measured frame by frame
+	probeWindow = 16 << 10  // bytes searched for a frame in a larger file
 )
 
-// mpegDuration measures MPEG audio: by its Xing, Info or VBRI header, else
-// frame by frame when it is small, else by its bitrate if that is the same in
-// five places. 0 = unknown: a guess would be no bound.
+// mpegDuration measures MPEG audio in seconds: by its Xing, Info or VBRI header, else frame by frame if it is
+// small, else by its bitrate if that is the same in five places. 0 = unknown, because a guess would not bound the
+// bill.
 func mpegDuration(r io.ReaderAt, size int64) float64 {
 	head := readAt(r, 0, 10, size)
 	start := id3Length(head)
-	window := readAt(r, start, sniffBytes, size)
+	window := readAt(r, start, headBytes, size)
 	offset, first, ok := findFrame(window)
 	if !ok {
 		return 0
@@ -108,13 +108,13 @@ func mpegDuration(r io.ReaderAt, size int64) float64 {
 			return 0
 		}
 	}
-	// By the shortest frames of this bitrate, so that encoders with and without
-	// padding are both within the bound.
+	// The shortest frame of this bitrate gives the longest duration, which holds for encoders with and without
+	// padding.
 	shortest := first.length - first.padding
 	return float64(end-start) / float64(shortest) * float64(first.samples) / float64(first.rate)
 }
 
-// findFrame finds the first place where two frames of a kind follow each other.
+// findFrame finds the first place with two consecutive frames of the same kind.
 func findFrame(b []byte) (offset int, f mpegFrame, ok bool) {
 	for i := range b {
 		f, ok := mpegAt(b[i:])
@@ -125,7 +125,8 @@ func findFrame(b []byte) (offset int, f mpegFrame, ok bool) {
 	return 0, mpegFrame{}, false
 }
 
-// headerFrames reads the number of frames an encoder left in the first one.
+// headerFrames reads the number of frames that the encoder wrote into the first frame (Xing, Info or VBRI); 0 = it
+// wrote none.
 func headerFrames(b []byte, f mpegFrame) uint32 {
 	side := 17
 	switch {
@@ -146,6 +147,7 @@ func headerFrames(b []byte, f mpegFrame) uint32 {
 	return 0
 }
 
+// walkFrames sums the durations of all frames.
 func walkFrames(b []byte) float64 {
 	seconds := 0.0
 	for len(b) >= 4 {
@@ -160,12 +162,42 @@ func walkFrames(b []byte) float64 {
 	return seconds
 }
 
-// readAt is the n bytes at off, fewer at the end of the file.
+// id3Length is the length of an ID3v2 tag at the start, 0 if there is none.
+func id3Length(b []byte) int64 {
+	if len(b) < 10 || !bytes.HasPrefix(b, []byte("ID3")) {
+		return 0
+	}
+	n := int64(10)
+	for i, shift := 6, 21; i < 10; i, shift = i+1, shift-7 {
+		n += int64(b[i]&0x7f) << shift
+	}
+	if b[5]&0x10 != 0 {
+		n += 10 // footer
+	}
+	return n
+}
+
+// consecutive reports whether another frame of the same kind follows the first, or the file ends with it.
+func consecutive(b []byte, first mpegFrame, size int64) bool {
+	if int64(first.length) == size {
+		return true
+	}
+	if first.length >= len(b) {
+		return false
+	}
+	next, ok := mpegAt(b[first.length:])
+	return ok && next.sameKind(first)
+}
+
+// headBytes is how much of the start of a file is examined.
+const headBytes = 64 << 10
+
+// readAt returns the n bytes at off, fewer at the end of the file or after a read error.
 func readAt(r io.ReaderAt, off int64, n int, size int64) []byte {
 	if off < 0 || off >= size || n <= 0 {
 		return nil
 	}
 	b := make([]byte, min(int64(n), size-off))
-	got, _ := r.ReadAt(b, off) // what was not read is not looked at
+	got, _ := r.ReadAt(b, off)
 	return b[:got]
 }

@@ -3,6 +3,7 @@ package intake
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,49 +13,42 @@ import (
 	"reprise/tasks"
 )
 
-// UnknownNameError says that a request names a source or a group that no
-// worker has: its tasks would wait for ever.
+// UnknownNameError says that no worker serves a source or a group: its tasks would wait indefinitely.
 type UnknownNameError struct {
-	What  string // source, group
+	What  string // source or group
 	Name  string
 	Known []string
 }
 
 func (e *UnknownNameError) Error() string {
-	near, known := "", "there is none"
-	if n := settings.Nearest(e.Name, e.Known); n != "" {
-		near = ", did you mean " + n + "?"
-	}
+	known, next := "none is configured", "name one with --source"
 	if len(e.Known) > 0 {
-		known = "there is " + strings.Join(e.Known, ", ")
+		known = "known: " + strings.Join(e.Known, ", ")
 	}
-	hint := ""
-	switch e.What {
-	case "group":
-		hint = "; `inspect group set NAME weight=1` makes one"
-	case "source":
-		hint = "; --source names it"
+	if near := settings.Nearest(e.Name, e.Known); near != "" {
+		known = "did you mean " + near + "? " + known
 	}
-	return fmt.Sprintf("no worker has the %s %.64q%s (%s%s)", e.What, e.Name, near, known, hint)
+	if e.What == "group" {
+		next = "create it with `inspect group set NAME weight=1`"
+	}
+	return fmt.Sprintf("no worker serves the %s %.64q (%s): %s", e.What, e.Name, known, next)
 }
 
-// names are the sources and groups in force, as the workers' settings and
-// people have put them into Redis.
-type names struct {
+// servedNames are the sources and groups that workers serve, as the limits in Redis list them. nil = unknown.
+type servedNames struct {
 	sources []string
 	groups  map[string]group
 }
 
 type group struct {
 	weight int64
-	source string // pinned; "" = any
+	source string // the group uses only this one; "" = any
 }
 
-// inForce reads the names; nil when nobody can tell: without Redis, or before
-// the first worker has run on it.
-func (in *Intake) inForce(ctx context.Context) (*names, error) {
+// readNames reads the served names. They are unknown without Redis and before the first worker has run on it.
+func (in *Intake) readNames(ctx context.Context) (*servedNames, error) {
 	if in.opts.Redis == nil {
-		return nil, nil //nolint:nilnil // nobody can tell
+		return nil, nil //nolint:nilnil // unknown
 	}
 	gates, err := admission.New(in.opts.Redis, admission.DefaultConfig())
 	if err != nil {
@@ -64,16 +58,15 @@ func (in *Intake) inForce(ctx context.Context) (*names, error) {
 	if err != nil || revision.Number == 0 {
 		return nil, err
 	}
-	n := &names{groups: map[string]group{}}
+	n := &servedNames{groups: map[string]group{}}
 	for _, l := range limits {
 		if name, ok := strings.CutPrefix(l.Scope, admission.ScopeOfGroup("")); ok {
 			g := n.groups[name]
-			g.weight = max(g.weight, 1)
-			switch weight, err := strconv.ParseInt(l.Value, 10, 64); {
-			case l.Name == "source":
+			switch l.Name {
+			case "source":
 				g.source = l.Value
-			case l.Name == "weight" && err == nil:
-				g.weight = max(weight, 1)
+			case "weight":
+				g.weight, _ = strconv.ParseInt(l.Value, 10, 64) // 0 counts as 1
 			}
 			n.groups[name] = g
 		} else if source, _, ok := strings.Cut(l.Scope, ":"); ok && !slices.Contains(n.sources, source) {
@@ -83,57 +76,42 @@ func (in *Intake) inForce(ctx context.Context) (*names, error) {
 	return n, nil
 }
 
-// checkNames refuses what no worker would ever do: all inputs of an unknown
-// group, and the uploads of an unknown source.
-func (n *names) checkNames(req Request, inputs []found) error {
+// check refuses what no worker would run: a request for an unknown group or source (its error), and single uploads
+// to an unknown source.
+func (n *servedNames) check(req Request, inputs []input) error {
 	if n == nil {
 		return nil
 	}
-	pinned := ""
-	if req.Group != "" {
-		g, ok := n.groups[req.Group]
-		if !ok {
-			known := make([]string, 0, len(n.groups))
-			for name := range n.groups {
-				known = append(known, name)
-			}
-			slices.Sort(known)
-			return &UnknownNameError{What: "group", Name: req.Group, Known: known}
-		}
-		pinned = g.source
+	g, ok := n.groups[req.Group]
+	if req.Group != "" && !ok {
+		return &UnknownNameError{What: "group", Name: req.Group, Known: slices.Sorted(maps.Keys(n.groups))}
 	}
 	if req.Path != tasks.Upload {
 		return nil
 	}
-	all := cleanSource(req.Params.Source)
+	forAll := normalSource(req.Params.Source)
 	for i := range inputs {
 		source := inputs[i].source
 		switch {
-		case inputs[i].refusal != "" || source == "":
+		case inputs[i].refused != "" || source == "":
 		case !slices.Contains(n.sources, source):
 			err := &UnknownNameError{What: "source", Name: source, Known: n.sources}
-			if source == all { // said of the request, not of this input
+			if source == forAll {
 				return err
 			}
-			inputs[i].refusal = "cannot be uploaded: " + err.Error()
-		case pinned != "" && source != pinned:
-			inputs[i].refusal = fmt.Sprintf("is for the source %s, but the group %s belongs to %s", source, req.Group, pinned)
+			inputs[i].refused = "cannot be uploaded: " + err.Error()
+		case g.source != "" && source != g.source:
+			inputs[i].refused = fmt.Sprintf("is for the source %s, but the group %s uses only %s", source, req.Group, g.source)
 		}
 	}
 	return nil
 }
 
-// heavier says whether a task in the request's queue would be taken before one
-// in queue.
-func (n *names) heavier(own, queue string) bool {
-	weight := func(name string) int64 {
-		if n == nil || name == "" {
-			return 1
-		}
-		return max(1, n.groups[name].weight)
-	}
+// heavier reports whether workers take tasks of a group before those in queue.
+func (n *servedNames) heavier(name, queue string) bool {
 	_, other, err := tasks.SplitQueue(queue)
-	return err == nil && weight(own) > weight(other)
+	return n != nil && err == nil && max(1, n.groups[name].weight) > max(1, n.groups[other].weight)
 }
 
-func cleanSource(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+// normalSource is a source as the workers' settings spell it.
+func normalSource(name string) string { return strings.ToLower(strings.TrimSpace(name)) }

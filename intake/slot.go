@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,21 +12,67 @@ import (
 	"reprise/tasks"
 )
 
-// slotRef names a place in a source's catalog.
-type slotRef struct {
-	source string
-	id     int64
+// ledgerPage is how many audio_ids one query to the ledger names.
+const ledgerPage = 200
+
+// checkUploadRequest refuses what no upload could make valid.
+func (in *Intake) checkUploadRequest(req Request) error {
+	var errs []error
+	if in.opts.Ledger == nil {
+		errs = append(errs, errors.New("uploads need Options.Ledger"))
+	}
+	if (req.Force || req.Replace) && req.By == "" {
+		errs = append(errs, errors.New("Replace and Force of uploads need By, who asks for it"))
+	}
+	if req.NextID && req.Params.AudioID != nil {
+		errs = append(errs, errors.New("an audio_id is either given or assigned by NextID"))
+	}
+	return errors.Join(errs...)
 }
 
-func (s slotRef) String() string { return fmt.Sprintf("audio_id %d of source %s", s.id, s.source) }
+// setSlots sets the source and the audio_id of each upload. It refuses uploads that have none, or the same one as
+// an earlier input; inputs of other paths must have neither.
+func setSlots(req Request, inputs []input) {
+	taken := map[slot]*input{}
+	for i := range inputs {
+		in := &inputs[i]
+		switch {
+		case in.refused != "":
+			continue
+		case req.Path != tasks.Upload:
+			if in.audioID != nil || in.source != "" {
+				in.refused = "has an audio_id or a source, which only uploads take: remove it"
+			}
+			continue
+		case req.Params.AudioID != nil && len(inputs) > 1:
+			in.refused = fmt.Sprintf("is one of %d inputs, but one audio_id is for one input: use --next-id or a manifest", len(inputs))
+			continue
+		}
+		if in.source == "" {
+			in.source = normalSource(req.Params.Source)
+		}
+		if in.audioID == nil {
+			in.audioID = req.Params.AudioID
+		}
+		switch {
+		case in.audioID != nil:
+			at := slot{in.source, *in.audioID}
+			if other := taken[at]; other != nil {
+				in.refused = fmt.Sprintf("has the same audio_id as %s: a slot holds one upload", other.label())
+			} else {
+				taken[at] = in
+			}
+		case !req.NextID:
+			in.refused = "has no audio_id: set one, or use --next-id"
+		case in.url != "":
+			in.refused = "is a URL without an audio_id: set one, because --next-id works for files only"
+		}
+	}
+}
 
-// slotChunk bounds the audio_ids of one question to the ledger.
-const slotChunk = 200
-
-// lookUp compares the plan's uploads with the ledger, and changes nothing
-// there: whose the slots are, what was sent, and which audio_ids were given to
-// the content of those that have none.
-func (in *Intake) lookUp(ctx context.Context, plan *Plan) error {
+// checkSlots compares the plan's uploads with the ledger, and changes nothing there: which audio_id the same
+// content has, who owns the slots, what was sent.
+func (in *Intake) checkSlots(ctx context.Context, plan *Plan) error {
 	if err := in.reuseIDs(ctx, plan); err != nil {
 		return err
 	}
@@ -35,65 +82,46 @@ func (in *Intake) lookUp(ctx context.Context, plan *Plan) error {
 			bySource[it.Payload.Params.Source] = append(bySource[it.Payload.Params.Source], it.slot().id)
 		}
 	}
-	shelf := map[slotRef][]idempotency.Entry{}
+	entries := map[slot][]idempotency.Entry{}
 	for source, ids := range bySource {
 		for len(ids) > 0 {
-			some := ids[:min(slotChunk, len(ids))]
+			some := ids[:min(ledgerPage, len(ids))]
 			ids = ids[len(some):]
 			err := in.entries(ctx, idempotency.Filter{Source: source, AudioIDs: some}, func(e idempotency.Entry) {
-				at := slotRef{e.Source, e.AudioID}
-				shelf[at] = append(shelf[at], e)
+				at := slot{e.Source, e.AudioID}
+				entries[at] = append(entries[at], e)
 			})
 			if err != nil {
 				return err
 			}
 		}
 	}
-	twice := map[content]*Item{}
+	seen := map[content]*Item{}
 	for i := range plan.Items {
 		it := &plan.Items[i]
 		if it.Status != ToQueue || it.Payload.Key == "" {
 			continue
 		}
-		if err := in.see(ctx, it, shelf[it.slot()], plan.Request.Replace); err != nil {
+		if err := in.checkSlot(ctx, it, entries[it.slot()], plan.Request.Replace); err != nil {
 			return err
 		}
-		it.warnOfTwin(twice)
+		it.warnOfSameContent(seen)
 	}
 	return nil
 }
 
-// entries reads all that a filter finds, page by page.
-func (in *Intake) entries(ctx context.Context, f idempotency.Filter, each func(idempotency.Entry)) error {
-	const page = 1000
-	f.Limit = page
-	for {
-		found, err := in.opts.Ledger.List(ctx, f)
-		if err != nil {
-			return err
-		}
-		for _, e := range found {
-			each(e)
-		}
-		if len(found) < page {
-			return nil
-		}
-		f.After = found[page-1].Key
-	}
-}
-
-// see notes what the ledger says of an upload and its slot. The claim has the
-// last word; this is what a dry run can say.
-func (in *Intake) see(ctx context.Context, it *Item, slot []idempotency.Entry, replace bool) error {
-	var mine, owner idempotency.Entry
-	var used, overwritten bool
-	for _, e := range slot {
+// checkSlot sets what the entries of the slot of an upload say about it. The later claim decides; this is what a
+// dry run can know.
+func (in *Intake) checkSlot(ctx context.Context, it *Item, entries []idempotency.Entry, replace bool) error {
+	var own, owner idempotency.Entry
+	for _, e := range entries {
 		if e.Key == it.Payload.Key {
-			mine = e
-			it.upload.ledger = view{known: true, generation: e.Generation, state: e.State, reason: e.Send.Reason}
+			own = e
+			it.ledger = ledgerState{known: true, generation: e.Generation, state: e.State, reason: e.Send.Reason}
 		}
 	}
-	for _, e := range slot {
+	used, overwritten := false, false
+	for _, e := range entries {
 		if e.Key == it.Payload.Key {
 			continue
 		}
@@ -104,7 +132,7 @@ func (in *Intake) see(ctx context.Context, it *Item, slot []idempotency.Entry, r
 		switch e.State {
 		case idempotency.Sent, idempotency.Settled, idempotency.Uncertain:
 			used = true
-			overwritten = overwritten || e.Send.Seq > mine.Send.Seq
+			overwritten = overwritten || e.Send.Seq > own.Send.Seq
 		case idempotency.Free, idempotency.Rejected, idempotency.Released: // AudD has nothing of it
 		}
 	}
@@ -116,27 +144,28 @@ func (in *Intake) see(ctx context.Context, it *Item, slot []idempotency.Entry, r
 		return err
 	}
 	if !replace {
-		it.refuse("%s", takenSentence(it.slot(), name, owner.Since))
+		it.refuse("%s", slotTaken(it.slot(), name, owner.Since))
 		return nil
 	}
-	it.Warning = replacedSentence(it.slot(), name, owner.Since)
-	if mine.State == idempotency.Settled && overwritten {
-		it.upload.ledger.state = idempotency.Free
-		it.upload.ledger.generation++
+	it.Warning = slotReplaced(it.slot(), name, owner.Since)
+	if own.State == idempotency.Settled && overwritten {
+		it.ledger.state = idempotency.Free
+		it.ledger.generation++
 	}
 	return nil
 }
 
-func takenSentence(at slotRef, owner string, t time.Time) string {
-	return fmt.Sprintf("wants %s, which belongs to other content since %s: %s; --replace overwrites it", at, since(t), owner)
+func slotTaken(at slot, owner string, t time.Time) string {
+	return fmt.Sprintf("cannot use %s, which belongs to other content since %s: %s; --replace overwrites it", at, timestamp(t), owner)
 }
 
-func replacedSentence(at slotRef, owner string, t time.Time) string {
-	return fmt.Sprintf("overwrites %s, which belonged to other content since %s: %s", at, since(t), owner)
+func slotReplaced(at slot, owner string, t time.Time) string {
+	return fmt.Sprintf("overwrites %s, which belonged to other content since %s: %s", at, timestamp(t), owner)
 }
 
-// nameOf is an upload as people know it: the name it was enqueued with, and
-// its key.
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// nameOf is an upload for display: the name it was enqueued with, and its key.
 func (in *Intake) nameOf(ctx context.Context, key string) (string, error) {
 	rows, err := in.opts.Store.Submissions(ctx, store.SubmissionFilter{Key: key, Limit: 1})
 	if err != nil {
@@ -148,35 +177,21 @@ func (in *Intake) nameOf(ctx context.Context, key string) (string, error) {
 	return rows[0].Submission.Name + " (" + key + ")", nil
 }
 
-// content is what one account knows one audio by.
-type content struct{ source, sha string }
-
-func (it *Item) content() content {
-	return content{it.Payload.Params.Source, it.Payload.Input.SHA256}
-}
-
-// warnOfTwin tells of the same content in another slot of the same plan.
-func (it *Item) warnOfTwin(seen map[content]*Item) {
+// warnOfSameContent warns of an earlier item of the plan with the same content in another slot.
+func (it *Item) warnOfSameContent(seen map[content]*Item) {
 	if it.Payload.Input.Kind == tasks.URLInput || it.Status != ToQueue {
 		return
 	}
 	first := seen[it.content()]
-	if first == nil {
+	switch {
+	case first == nil:
 		seen[it.content()] = it
-		return
-	}
-	if first.slot() != it.slot() && it.Warning == "" {
-		it.Warning = sameSentence([]int64{first.slot().id})
+	case first.slot() != it.slot() && it.Warning == "":
+		it.Warning = sameContentAs([]int64{first.slot().id})
 	}
 }
 
-func sameSentence(ids []int64) string {
-	var in strings.Builder
-	for i, id := range ids {
-		if i > 0 {
-			in.WriteString(", ")
-		}
-		fmt.Fprint(&in, id)
-	}
-	return "has the same content as audio_id " + in.String() + ": each is an upload of its own, and billed"
+func sameContentAs(ids []int64) string {
+	list := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(ids), "[]")), ", ")
+	return "has the same content as audio_id " + list + ": each upload is billed"
 }

@@ -5,32 +5,24 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"reprise/tasks"
 )
 
-// isURL reports whether an argument is meant as a URL, not as a file.
+// isURL reports whether an argument is an http or https URL.
 func isURL(arg string) bool {
 	scheme, _, ok := strings.Cut(arg, "://")
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// otherURL reports whether an argument has the form of a URL that AudD would
-// not fetch.
+// otherURL reports whether an argument is a URL with another scheme.
 func otherURL(arg string) bool {
 	scheme, _, ok := strings.Cut(arg, "://")
-	word := strings.TrimLeft(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.")
-	return ok && scheme != "" && word == "" && !isURL(arg)
+	rest := strings.TrimLeft(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.")
+	return ok && scheme != "" && rest == "" && !isURL(arg)
 }
 
-const onlyHTTP = "is a URL of a kind that cannot be fetched: only http and https"
-
-// shownURL is the URL without what may be secret.
-func shownURL(raw string) string { return tasks.RedactURL(raw) }
-
-// expiry finds when a signed URL stops working, in Unix seconds; 0 = unknown.
-// It knows AWS and Google V4 (date + lifetime), V2 and CloudFront (Expires),
-// Azure SAS (se) and plain exp. The earliest wins.
+// expiry returns when a signed URL stops working, in Unix seconds; 0 = unknown. It reads the parameters of AWS and
+// Google V4 (date and lifetime), AWS V2 and CloudFront (Expires), Azure SAS (se) and plain exp. The earliest time
+// wins.
 func expiry(raw string) int64 {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -40,25 +32,24 @@ func expiry(raw string) int64 {
 	for name, values := range u.Query() {
 		q[strings.ToLower(name)] = values[0]
 	}
-	var at int64
-	take := func(t int64, ok bool) {
-		if ok && t > 0 && (at == 0 || t < at) {
-			at = t
+	var earliest int64
+	take := func(at int64, ok bool) {
+		if ok && at > 0 && (earliest == 0 || at < earliest) {
+			earliest = at
 		}
 	}
-	for _, vendor := range []string{"x-amz-", "x-goog-"} {
-		take(dated(q[vendor+"date"], q[vendor+"expires"]))
+	take(dateAndLifetime(q["x-amz-date"], q["x-amz-expires"]))
+	take(dateAndLifetime(q["x-goog-date"], q["x-goog-expires"]))
+	take(unixSeconds(q["expires"]))
+	take(unixSeconds(q["exp"]))
+	if q["sig"] != "" {
+		take(isoTime(q["se"]))
 	}
-	take(unix(q["expires"]))
-	take(unix(q["exp"]))
-	if se, signed := q["se"], q["sig"] != ""; signed {
-		take(isoTime(se))
-	}
-	return at
+	return earliest
 }
 
-// dated adds a lifetime in seconds to a date like 20260131T120000Z.
-func dated(date, lifetime string) (int64, bool) {
+// dateAndLifetime adds a lifetime in seconds to a date such as 20260131T120000Z.
+func dateAndLifetime(date, lifetime string) (int64, bool) {
 	from, err := time.Parse("20060102T150405Z", date)
 	if err != nil {
 		return 0, false
@@ -70,9 +61,8 @@ func dated(date, lifetime string) (int64, bool) {
 	return from.Unix() + seconds, true
 }
 
-// unix reads seconds since 1970. Numbers that are no time of our days
-// (lifetimes, versions, milliseconds) are not an expiry.
-func unix(text string) (int64, bool) {
+// unixSeconds accepts times from 2001 to 2100: other numbers are lifetimes, versions or milliseconds.
+func unixSeconds(text string) (int64, bool) {
 	const y2001, y2100 = 1_000_000_000, 4_102_444_800
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil && n >= y2001 && n < y2100

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"reprise/store"
 	"reprise/tasks"
 )
 
-const pollMin = 150 * time.Millisecond
+// pollInterval is the shortest time between two reads of the store.
+const pollInterval = 150 * time.Millisecond
 
-// Result is one submission of a batch that has its verdict.
+// Result is one submission of a batch whose task is finished.
 type Result struct {
 	Name    string          `json:"name"`
 	Key     string          `json:"key"`
@@ -23,23 +23,18 @@ type Result struct {
 	Result  json.RawMessage `json:"result,omitempty"`
 }
 
-// Wait calls each for every submission of a plan that Enqueue took, once, as it finishes, and
-// returns when all have. It polls the store for at most a fifth of the time. each
-// runs in the goroutine of the caller.
+// Wait calls each once for every submission of an enqueued plan, as it finishes, and returns when all have
+// finished. It calls from the caller's goroutine, and reads the store for at most a fifth of the time. Items that
+// Enqueue did not queue are left out.
 func (in *Intake) Wait(ctx context.Context, plan *Plan, each func(Result)) error {
-	never := map[string]bool{}
+	seen := map[string]bool{}
 	for i := range plan.Items {
 		switch plan.Items[i].Status {
 		case ToQueue, Refused, Failed:
-			never[plan.submissionID(i)] = true
-		case Queued, AlreadyQueued, AlreadyDone, SameContent: // their tasks are in the queue, or were
+			seen[plan.submissionID(i)] = true
+		case Queued, AlreadyQueued, AlreadyDone, SameContent: // will finish, or have
 		}
 	}
-	return in.wait(ctx, plan.Batch, never, each)
-}
-
-// wait skips the submissions in seen and adds to them.
-func (in *Intake) wait(ctx context.Context, batch string, seen map[string]bool, each func(Result)) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var finished int64 = -1
@@ -50,13 +45,13 @@ func (in *Intake) wait(ctx context.Context, batch string, seen map[string]bool, 
 		case <-timer.C:
 		}
 		start := time.Now()
-		p, err := in.opts.Store.BatchProgress(ctx, batch)
+		p, err := in.opts.Store.BatchProgress(ctx, plan.Batch)
 		if err != nil {
 			return fmt.Errorf("wait for the results: %w", err)
 		}
 		if n := p.Total - p.Waiting; n != finished {
 			finished = n
-			open, err := in.deliver(ctx, batch, seen, each)
+			open, err := in.deliver(ctx, plan.Batch, seen, each)
 			if err != nil {
 				return fmt.Errorf("read the results: %w", err)
 			}
@@ -64,32 +59,27 @@ func (in *Intake) wait(ctx context.Context, batch string, seen map[string]bool, 
 				return nil
 			}
 		}
-		timer.Reset(max(pollMin, 4*time.Since(start)))
+		timer.Reset(max(pollInterval, 4*time.Since(start)))
 	}
 }
 
-// deliver calls each for what finished and counts what is still open.
+// deliver calls each for the finished submissions that are not in seen, adds them to seen, and counts the
+// unfinished ones.
 func (in *Intake) deliver(ctx context.Context, batch string, seen map[string]bool, each func(Result)) (open int, err error) {
 	rows, err := in.opts.Store.Batch(ctx, batch)
 	if err != nil {
 		return 0, err
 	}
 	for _, r := range rows {
-		switch {
-		case seen[r.Submission.ID]:
-		case !r.Standing.Finished:
+		switch sub, st := r.Submission, r.Status; {
+		case seen[sub.ID]:
+		case !st.Finished:
 			open++
 		default:
-			seen[r.Submission.ID] = true
-			each(row(r))
+			seen[sub.ID] = true
+			each(Result{Name: sub.Name, Key: sub.Key, Verdict: st.Verdict, Outcome: st.Outcome, Reason: st.Reason,
+				Cached: sub.Cached, Result: st.Result})
 		}
 	}
 	return open, nil
-}
-
-func row(r store.BatchRow) Result {
-	return Result{
-		Name: r.Submission.Name, Key: r.Submission.Key, Verdict: r.Standing.Verdict, Outcome: r.Standing.Outcome,
-		Reason: r.Standing.Reason, Cached: r.Submission.Cached, Result: r.Standing.Result,
-	}
 }

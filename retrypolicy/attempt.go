@@ -69,15 +69,3 @@ const (
 	HaltPath   HaltScope = "path"   // this source on this path
 	HaltSource HaltScope = "source" // this source on every path
 )
-
-// Latch is what becomes of an upload's latch. Recognitions have none.
-type Latch string
-
-// The closed set of latch effects.
-const (
-	LatchSettled   Latch = "settled"   // it arrived
-	LatchReleased  Latch = "released"  // unsent or refused before work: the next generation may send
-	LatchRejected  Latch = "rejected"  // AudD said no to this content or request
-	LatchUncertain Latch = "uncertain" // it may have arrived: a person decides
-	LatchUntouched Latch = "untouched" // nothing happened to it
-)

@@ -13,7 +13,7 @@ import (
 func (p Policy) Decide(path tasks.Path, c Classified, r tasks.AttemptRecord, random float64) Decision {
 	row := rowOf(c.Outcome)
 	d := row.decision(path, c)
-	d.Shut = p.shut(row, c)
+	d.BlockFor = p.shut(row, c)
 	if row.pause == pauseQuota && p.QuotaFull == tasks.QuotaWait {
 		d.Verdict = tasks.Snooze
 	}
@@ -41,7 +41,7 @@ func (row row) decision(path tasks.Path, c Classified) Decision {
 		Counted: row.counted, PossiblyBilled: row.billed,
 		Channel: row.channel, Halt: row.halt, HaltAfter: row.haltAfter, TryOther: row.other,
 		UnitsKept: row.units == unitsKept || (row.units == unitsByCode && c.Code != 0),
-		Latch:     LatchUntouched, Alert: row.alert,
+		Latch:     tasks.LatchUntouched, Alert: row.alert,
 		Reason: withOutcome(row.outcome, c.Reason),
 	}
 	if path == tasks.Upload {
@@ -50,7 +50,7 @@ func (row row) decision(path tasks.Path, c Classified) Decision {
 	if row.outcome == tasks.Crash && c.Phase == audd.PhaseUnsent {
 		d.PossiblyBilled, d.UnitsKept, d.Verdict = false, false, tasks.Retry
 		if path == tasks.Upload {
-			d.Latch = LatchReleased
+			d.Latch = tasks.LatchReleased
 		}
 	}
 	d.Final = row.final && d.Verdict == tasks.Archive
@@ -115,7 +115,7 @@ func (d Decision) archived(b budget, why string) Decision {
 		bad := rowOf(tasks.InvalidRequest)
 		d.Outcome, d.Final = bad.outcome, bad.final
 		d.Reason = reason(bad.outcome, d.Reason)
-		if d.Latch != LatchUntouched {
+		if d.Latch != tasks.LatchUntouched {
 			d.Latch = bad.latch
 		}
 	}
@@ -163,7 +163,7 @@ func (p Policy) shut(row row, c Classified) time.Duration {
 	if row.outcome == tasks.Throttled && c.Code == codeStreamLimit {
 		asked = max(asked, p.MinStreamLimitWait)
 	}
-	return min(asked, p.MaxShut)
+	return min(asked, p.MaxBlock)
 }
 
 func sameInARow(r tasks.AttemptRecord, o tasks.Outcome) int {

@@ -23,7 +23,7 @@ type what struct {
 	TryOther        bool
 	Final           bool
 	UnitsKept       bool
-	Latch           Latch
+	Latch           tasks.LatchEffect
 }
 
 func whatOf(d Decision) what {
@@ -39,71 +39,71 @@ func TestDecideEveryRowOfTheSpecification(t *testing.T) {
 		upload    change
 	}{
 		"match is done and paid": {Classified{Outcome: tasks.Match},
-			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchSettled }},
+			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = tasks.LatchSettled }},
 		"no_match is done and paid": {Classified{Outcome: tasks.NoMatch},
-			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchSettled }},
+			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = tasks.LatchSettled }},
 		"uploaded is done and paid": {Classified{Outcome: tasks.Uploaded},
-			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchSettled }},
+			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = tasks.LatchSettled }},
 		"not_released is done": {Classified{Outcome: tasks.NotReleased, Code: 907},
-			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Verdict = tasks.Archive; w.Latch = LatchRejected }},
+			what{Verdict: tasks.Done, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Verdict = tasks.Archive; w.Latch = tasks.LatchRejected }},
 		"throttled snoozes, free and uncounted": {Classified{Outcome: tasks.Throttled, HTTPStatus: 429},
-			what{Verdict: tasks.Snooze, Delay: 2 * time.Second, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Snooze, Delay: 2 * time.Second, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = tasks.LatchReleased }},
 		"unavailable_unsent is retried, free, also an upload": {Classified{Outcome: tasks.UnavailableUnsent, Phase: audd.PhaseUnsent},
-			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Channel: tasks.ChannelFailure}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Channel: tasks.ChannelFailure}, func(w *what) { w.Latch = tasks.LatchReleased }},
 		"unavailable is retried, an upload held": {Classified{Outcome: tasks.Unavailable, HTTPStatus: 503},
 			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Billed: true, Channel: tasks.ChannelFailure, UnitsKept: true},
-			func(w *what) { w.Verdict = tasks.Hold; w.Delay = 0; w.Latch = LatchUncertain }},
+			func(w *what) { w.Verdict = tasks.Hold; w.Delay = 0; w.Latch = tasks.LatchUncertain }},
 		"ambiguous is retried, an upload held": {Classified{Outcome: tasks.Ambiguous, Phase: audd.PhaseSent},
 			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Billed: true, Channel: tasks.ChannelFailure, UnitsKept: true},
-			func(w *what) { w.Verdict = tasks.Hold; w.Delay = 0; w.Latch = LatchUncertain }},
+			func(w *what) { w.Verdict = tasks.Hold; w.Delay = 0; w.Latch = tasks.LatchUncertain }},
 		"invalid_audio is final": {Classified{Outcome: tasks.InvalidAudio, Code: 300},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelSuccess, Final: true, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelSuccess, Final: true, UnitsKept: true}, func(w *what) { w.Latch = tasks.LatchRejected }},
 		"invalid_request of AudD is final and kept": {Classified{Outcome: tasks.InvalidRequest, Code: 700},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelSuccess, Final: true, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelSuccess, Final: true, UnitsKept: true}, func(w *what) { w.Latch = tasks.LatchRejected }},
 		"invalid_request of the edge is final and free": {Classified{Outcome: tasks.InvalidRequest, HTTPStatus: 413},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelSuccess, Final: true}, func(w *what) { w.Latch = LatchRejected }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelSuccess, Final: true}, func(w *what) { w.Latch = tasks.LatchRejected }},
 		"input_unreachable is first retried after a minute": {Classified{Outcome: tasks.InputUnreachable, Code: 600},
-			what{Verdict: tasks.Retry, Delay: time.Minute, Counted: true, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Retry, Delay: time.Minute, Counted: true, Channel: tasks.ChannelSuccess, UnitsKept: true}, func(w *what) { w.Latch = tasks.LatchReleased }},
 		"input_gone is final": {Classified{Outcome: tasks.InputGone, Code: 501},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded, Final: true, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded, Final: true, UnitsKept: true}, func(w *what) { w.Latch = tasks.LatchRejected }},
 		"input_missing is looked for again": {Classified{Outcome: tasks.InputMissing},
-			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Retry, Delay: time.Second, Counted: true, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = tasks.LatchReleased }},
 		"input_changed is archived, replayable": {Classified{Outcome: tasks.InputChanged},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = tasks.LatchReleased }},
 		"link_expired is archived, replayable": {Classified{Outcome: tasks.LinkExpired},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = tasks.LatchReleased }},
 		"not_found is archived, replayable; five halt": {Classified{Outcome: tasks.NotFound, HTTPStatus: 404},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded, HaltAfter: 5}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded, HaltAfter: 5}, func(w *what) { w.Latch = tasks.LatchReleased }},
 		"authentication tries another source, else archives; three halt": {Classified{Outcome: tasks.Authentication, Code: 900},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, HaltAfter: 3, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, HaltAfter: 3, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
 		"quota under wait halts the path and snoozes": {Classified{Outcome: tasks.Quota, Code: 902},
-			what{Verdict: tasks.Snooze, Delay: time.Minute, Channel: tasks.ChannelAccount, Halt: HaltPath, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
+			what{Verdict: tasks.Snooze, Delay: time.Minute, Channel: tasks.ChannelAccount, Halt: HaltPath, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
 		"subscription halts the path and archives": {Classified{Outcome: tasks.Subscription, Code: 904},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, Halt: HaltPath, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, Halt: HaltPath, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
 		"blocked halts the source and archives": {Classified{Outcome: tasks.Blocked, Code: 31337},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, Halt: HaltSource, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = LatchReleased }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, Halt: HaltSource, TryOther: true}, func(w *what) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
 		"newer_payload is left for a newer worker": {Classified{Outcome: tasks.NewerPayload},
-			what{Verdict: tasks.Snooze, Delay: time.Minute, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = LatchUntouched }},
+			what{Verdict: tasks.Snooze, Delay: time.Minute, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = tasks.LatchUntouched }},
 		"interrupted comes back after a second": {Classified{Outcome: tasks.Interrupted, Phase: audd.PhaseUnsent},
-			what{Verdict: tasks.Snooze, Delay: time.Second, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Snooze, Delay: time.Second, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = tasks.LatchReleased }},
 		"refused comes back when the gate says": {Classified{Outcome: tasks.Refused, RetryAfter: 90 * time.Second},
-			what{Verdict: tasks.Snooze, Delay: 90 * time.Second, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = LatchUntouched }},
+			what{Verdict: tasks.Snooze, Delay: 90 * time.Second, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = tasks.LatchUntouched }},
 		"store_down snoozes without a call": {Classified{Outcome: tasks.StoreDown},
-			what{Verdict: tasks.Snooze, Delay: 5 * time.Second, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Snooze, Delay: 5 * time.Second, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = tasks.LatchReleased }},
 		"crash is retried at once, an upload held": {Classified{Outcome: tasks.Crash},
 			what{Verdict: tasks.Retry, Counted: true, Billed: true, Channel: tasks.ChannelExcluded, UnitsKept: true},
-			func(w *what) { w.Verdict = tasks.Hold; w.Latch = LatchUncertain }},
+			func(w *what) { w.Verdict = tasks.Hold; w.Latch = tasks.LatchUncertain }},
 		"crash before anything was sent is retried, free, also an upload": {Classified{Outcome: tasks.Crash, Phase: audd.PhaseUnsent},
-			what{Verdict: tasks.Retry, Counted: true, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = LatchReleased }},
+			what{Verdict: tasks.Retry, Counted: true, Channel: tasks.ChannelExcluded}, func(w *what) { w.Latch = tasks.LatchReleased }},
 		"expired is archived, replayable": {Classified{Outcome: tasks.Expired},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = LatchUntouched }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelNone}, func(w *what) { w.Latch = tasks.LatchUntouched }},
 		"unknown code is archived, replayable, and kept": {Classified{Outcome: tasks.Unknown, Code: 40},
-			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded, UnitsKept: true}, func(w *what) { w.Latch = LatchRejected }},
+			what{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded, UnitsKept: true}, func(w *what) { w.Latch = tasks.LatchRejected }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := tc.recognize
-			want.Latch = LatchUntouched
+			want.Latch = tasks.LatchUntouched
 			for _, path := range []tasks.Path{tasks.Recognize, tasks.Enterprise} {
 				d := Default().Decide(path, tc.c, tasks.AttemptRecord{PossiblyBilled: pre(tc.c), Counted: pre(tc.c)}, 0)
 				if diff := cmp.Diff(want, whatOf(d)); diff != "" {
@@ -195,8 +195,8 @@ func TestDecideRetries600ThreeTimesThenItIsAnInvalidRequest(t *testing.T) {
 	assert.Equal(t, tasks.InvalidRequest, d.Outcome)
 	assert.True(t, d.Final)
 	assert.Equal(t, "invalid_request: input_unreachable: AudD code 600; unreachable_waits used up (3 of 3)", d.Reason)
-	assert.Equal(t, LatchUntouched, d.Latch)
-	assert.Equal(t, LatchRejected, Default().Decide(tasks.Upload, c, last, 0).Latch)
+	assert.Equal(t, tasks.LatchUntouched, d.Latch)
+	assert.Equal(t, tasks.LatchRejected, Default().Decide(tasks.Upload, c, last, 0).Latch)
 
 	busy := tasks.AttemptRecord{Counted: 4, SameOutcome: 1, LastOutcome: tasks.InputUnreachable}
 	d = Default().Decide(tasks.Recognize, c, busy, 0)
@@ -231,7 +231,7 @@ func TestDecideHonoursRetryAfter(t *testing.T) {
 				d := Default().Decide(tasks.Recognize, tc.c, tasks.AttemptRecord{}, random)
 				assert.GreaterOrEqual(t, d.Delay, tc.least)
 				assert.LessOrEqual(t, d.Delay, tc.most)
-				assert.Equal(t, tc.shut, d.Shut)
+				assert.Equal(t, tc.shut, d.BlockFor)
 			}
 		})
 	}

@@ -32,13 +32,13 @@ type Decision struct {
 	// TryOther allows one call to another usable source in this delivery.
 	// Never for uploads; the worker also leaves a pinned task where it is.
 	TryOther bool
-	// Shut is how long the upstream asked this source and path to be left
+	// BlockFor is how long the upstream asked this source and path to be left
 	// alone, unclamped up to Policy.MaxShut; 0 if it did not ask.
-	Shut time.Duration
+	BlockFor time.Duration
 	// UnitsKept says that the reserved units stay charged; false refunds them.
 	UnitsKept bool
-	// Latch is what an upload's ledger does; LatchUntouched for recognitions.
-	Latch Latch
+	// Latch is what an upload's ledger does; tasks.LatchUntouched for recognitions.
+	Latch tasks.LatchEffect
 	// Alert marks outcomes a person should look at.
 	Alert bool
 	// Reason begins with the name of the attempt's outcome and names the

@@ -21,8 +21,8 @@ type Policy struct {
 	BackoffBase, BackoffMax time.Duration
 	// MinStreamLimitWait is the least wait after AudD's daily limit, code 611.
 	MinStreamLimitWait time.Duration
-	// MaxSnooze clamps the wait of a task, MaxShut that of a source and path.
-	MaxSnooze, MaxShut time.Duration
+	// MaxSnooze clamps the wait of a task, MaxBlock that of a source and path.
+	MaxSnooze, MaxBlock time.Duration
 	// InterruptedWait is the wait after a shutdown or a lost lease.
 	InterruptedWait time.Duration
 	// NewerPayloadWait is the least wait of a task left for a newer worker.
@@ -51,7 +51,7 @@ func Default() Policy {
 		BackoffMax:           5 * time.Minute,
 		MinStreamLimitWait:   time.Hour,
 		MaxSnooze:            6 * time.Hour,
-		MaxShut:              24 * time.Hour,
+		MaxBlock:             24 * time.Hour,
 		InterruptedWait:      time.Second,
 		NewerPayloadWait:     time.Minute,
 		StoreDownWait:        5 * time.Second,
@@ -85,7 +85,7 @@ func (p Policy) Validate() error {
 		value time.Duration
 	}{
 		{"budgets.give_up_after", p.GiveUpAfter}, {"backoff_base", p.BackoffBase}, {"backoff_max", p.BackoffMax},
-		{"min_stream_limit_wait", p.MinStreamLimitWait}, {"max_snooze", p.MaxSnooze}, {"max_shut", p.MaxShut},
+		{"min_stream_limit_wait", p.MinStreamLimitWait}, {"max_snooze", p.MaxSnooze}, {"max_shut", p.MaxBlock},
 		{"interrupted_wait", p.InterruptedWait}, {"newer_payload_wait", p.NewerPayloadWait},
 		{"store_down_wait", p.StoreDownWait}, {"quota_wait", p.QuotaWait},
 	}
@@ -105,8 +105,8 @@ func (p Policy) Validate() error {
 	if p.BackoffMax > p.MaxSnooze {
 		bad("backoff_max %s is more than max_snooze %s", p.BackoffMax, p.MaxSnooze)
 	}
-	if p.MaxSnooze > p.MaxShut {
-		bad("max_snooze %s is more than max_shut %s", p.MaxSnooze, p.MaxShut)
+	if p.MaxSnooze > p.MaxBlock {
+		bad("max_snooze %s is more than max_shut %s", p.MaxSnooze, p.MaxBlock)
 	}
 	if p.QuotaFull != tasks.QuotaWait && p.QuotaFull != tasks.QuotaFailFast {
 		bad("quota_full: want wait or fail_fast")

@@ -17,7 +17,7 @@ func TestDefaultIsValidAndIsTheSpecification(t *testing.T) {
 	assert.Equal(t, 3, p.MaxPossiblyBilled)
 	assert.Equal(t, 24*time.Hour, p.GiveUpAfter)
 	assert.Equal(t, 6*time.Hour, p.MaxSnooze)
-	assert.Equal(t, 24*time.Hour, p.MaxShut)
+	assert.Equal(t, 24*time.Hour, p.MaxBlock)
 	assert.Equal(t, tasks.QuotaWait, p.QuotaFull)
 }
 

@@ -107,7 +107,7 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		}
 		check(d == again, "the same arguments give the same decision")
 		check(d.Delay >= 0 && d.Delay <= p.MaxSnooze, "a wait stays within the clamp")
-		check(d.Shut >= 0 && d.Shut <= p.MaxShut, "a shut stays within its cap")
+		check(d.BlockFor >= 0 && d.BlockFor <= p.MaxBlock, "a shut stays within its cap")
 		check(d.Backoff == 0 || d.Backoff == d.Delay, "own time is the wait or nothing")
 		comesBack := d.Verdict == tasks.Retry || d.Verdict == tasks.Snooze
 		check(comesBack || d.Delay == 0, "only what comes back waits")
@@ -128,9 +128,9 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		if path == tasks.Upload {
 			check(!d.PossiblyBilled || d.Verdict == tasks.Hold, "an upload that may have been billed is held")
 			check(!d.TryOther, "an upload never changes source")
-			check(d.Verdict != tasks.Done || d.Latch == LatchSettled, "a done upload is settled")
+			check(d.Verdict != tasks.Done || d.Latch == tasks.LatchSettled, "a done upload is settled")
 		} else {
-			check(d.Verdict != tasks.Hold && d.Latch == LatchUntouched, "only uploads have a latch")
+			check(d.Verdict != tasks.Hold && d.Latch == tasks.LatchUntouched, "only uploads have a latch")
 		}
 		check(!d.Final || d.Verdict == tasks.Archive, "only an archive is final")
 		assertReason(t, d.Outcome, d.Reason)

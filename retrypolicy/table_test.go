@@ -44,11 +44,11 @@ func TestTableRowsAreConsistent(t *testing.T) {
 			}
 			if r.billed {
 				assert.Equal(t, tasks.Hold, r.upload, "an upload that may have arrived is a person's to decide")
-				assert.Equal(t, LatchUncertain, r.latch)
+				assert.Equal(t, tasks.LatchUncertain, r.latch)
 				assert.Equal(t, unitsKept, r.units)
 			}
 			if r.upload == tasks.Retry || r.upload == tasks.Snooze {
-				assert.Contains(t, []Latch{LatchReleased, LatchUntouched}, r.latch, "a task that comes back must be able to send")
+				assert.Contains(t, []tasks.LatchEffect{tasks.LatchReleased, tasks.LatchUntouched}, r.latch, "a task that comes back must be able to send")
 			}
 			if r.final {
 				assert.Equal(t, tasks.Archive, r.verdict)

@@ -12,7 +12,7 @@ import (
 // BatchRow is a submission and where its task stands.
 type BatchRow struct {
 	Submission Submission // without payload
-	Standing   TaskStatus
+	Status     TaskStatus
 }
 
 // SubmissionFilter selects submissions; fields that are set must all match.
@@ -77,7 +77,7 @@ func scanBatchRow(rows *sql.Rows) (BatchRow, error) {
 		return BatchRow{}, err
 	}
 	sub.Metadata, sub.At = raw(metadata), instant(at)
-	return BatchRow{Submission: sub, Standing: standing}, nil
+	return BatchRow{Submission: sub, Status: standing}, nil
 }
 
 // Batch reads all submissions of a batch, oldest first, with results. An

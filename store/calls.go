@@ -26,17 +26,7 @@ FROM call`
 
 // Calls reads calls, oldest first.
 func (s *Store) Calls(ctx context.Context, f CallFilter) ([]Call, error) {
-	var q query
-	q.equal("key", f.Key)
-	q.equal("attempt_id", f.AttemptID)
-	q.equal("source", f.Source)
-	q.equal("queue", f.Queue)
-	q.equal("path", string(f.Path))
-	q.equal("outcome", string(f.Outcome))
-	if f.PossiblyBilled {
-		q.where("possibly_billed")
-	}
-	q.between("at", f.Since, f.Until)
+	q := f.query()
 	var found []Call
 	statement := q.sql(callSelection, "ORDER BY at, attempt_id", f.Limit)
 	err := s.each(ctx, "read calls", statement, q.args, func(rows *sql.Rows) error {
@@ -50,6 +40,21 @@ func (s *Store) Calls(ctx context.Context, f CallFilter) ([]Call, error) {
 		return nil, err
 	}
 	return found, nil
+}
+
+func (f CallFilter) query() *query {
+	q := &query{}
+	q.equal("key", f.Key)
+	q.equal("attempt_id", f.AttemptID)
+	q.equal("source", f.Source)
+	q.equal("queue", f.Queue)
+	q.equal("path", string(f.Path))
+	q.equal("outcome", string(f.Outcome))
+	if f.PossiblyBilled {
+		q.where("possibly_billed")
+	}
+	q.between("at", f.Since, f.Until)
+	return q
 }
 
 func scanCall(rows *sql.Rows) (Call, error) {

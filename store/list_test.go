@@ -41,16 +41,16 @@ func TestSpentUnitsOfAPeriodAreSummedForTheGroupThatPaid(t *testing.T) {
 	moved.Queue = "recognize.backfill"
 	settleAll(t, s, live, moved, attempt("k2", 0, "c", tasks.Done, tasks.Match, 20), attempt("k3", 0, "d", tasks.Done, tasks.Match, 30))
 	for name, row := range map[string]struct {
-		spending store.Spending
+		spending store.SpentFilter
 		want     int64
 	}{
-		"all":                        {store.Spending{}, 8},
-		"the group that paid":        {store.Spending{Group: "live"}, 5},
-		"the other group":            {store.Spending{Group: "backfill"}, 1},
-		"part of a name is no group": {store.Spending{Group: "%"}, 0},
-		"by period":                  {store.Spending{Since: start.Add(10 * time.Millisecond), Until: start.Add(30 * time.Millisecond)}, 2},
-		"by source":                  {store.Spending{Source: "nobody"}, 0},
-		"by path":                    {store.Spending{Source: "main", Path: tasks.Recognize}, 8},
+		"all":                        {store.SpentFilter{}, 8},
+		"the group that paid":        {store.SpentFilter{Group: "live"}, 5},
+		"the other group":            {store.SpentFilter{Group: "backfill"}, 1},
+		"part of a name is no group": {store.SpentFilter{Group: "%"}, 0},
+		"by period":                  {store.SpentFilter{Since: start.Add(10 * time.Millisecond), Until: start.Add(30 * time.Millisecond)}, 2},
+		"by source":                  {store.SpentFilter{Source: "nobody"}, 0},
+		"by path":                    {store.SpentFilter{Source: "main", Path: tasks.Recognize}, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spent, err := s.Spent(ctx, row.spending)

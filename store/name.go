@@ -51,8 +51,8 @@ func (s *Store) LatestNames(ctx context.Context, limit int) ([]string, error) {
 	return found, err
 }
 
-// KeysFrom reads the keys of tasks that begin with a text, in their order.
-func (s *Store) KeysFrom(ctx context.Context, beginning string, limit int) ([]string, error) {
+// KeysWithPrefix reads the keys of tasks that begin with a text, in their order.
+func (s *Store) KeysWithPrefix(ctx context.Context, beginning string, limit int) ([]string, error) {
 	var q query
 	q.where("SUBSTR(key, 1, ?) = ?", utf8.RuneCountInString(beginning), beginning)
 	var found []string

@@ -43,7 +43,7 @@ func TestNamesAreThoseOfTheNewestSubmissions(t *testing.T) {
 	for beginning, want := range map[string][]string{
 		"recognize_a": {"recognize_ab", "recognize_ac"}, "recognize_ab": {"recognize_ab"}, "upload_": {"upload_ab"}, "r%": nil, "Recognize_a": nil,
 	} {
-		keys, err := s.KeysFrom(ctx, beginning, 10)
+		keys, err := s.KeysWithPrefix(ctx, beginning, 10)
 		require.NoError(t, err)
 		require.Equal(t, want, keys, beginning)
 	}

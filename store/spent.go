@@ -10,8 +10,8 @@ import (
 	"reprise/tasks"
 )
 
-// Spending chooses the calls whose units are summed; empty fields choose all.
-type Spending struct {
+// SpentFilter chooses the calls whose units are summed; empty fields choose all.
+type SpentFilter struct {
 	Since, Until time.Time // ended in Since ≤ at < Until
 	Source       string
 	Path         tasks.Path
@@ -19,7 +19,7 @@ type Spending struct {
 }
 
 // Spent sums the units of calls, to seed a budget whose counter was lost.
-func (s *Store) Spent(ctx context.Context, f Spending) (int64, error) {
+func (s *Store) Spent(ctx context.Context, f SpentFilter) (int64, error) {
 	var q query
 	q.between("at", f.Since, f.Until)
 	q.equal("source", f.Source)

@@ -23,6 +23,8 @@ type TaskFilter struct {
 	Finished *bool
 	// Replayable selects what was archived without a tombstone.
 	Replayable bool
+	// Reopened selects re-opened tasks that have not been tried since.
+	Reopened bool
 	// Since and Until bound the last change: Since ≤ updated < Until. Zero = open.
 	Since, Until time.Time
 	// AfterAt and AfterKey are those of the last row of the page before.
@@ -81,6 +83,9 @@ func (f TaskFilter) query() *query {
 	}
 	if f.Replayable {
 		q.where("t.finished AND t.verdict = 'archive' AND NOT t.final")
+	}
+	if f.Reopened {
+		q.where("NOT t.finished AND t.generation > 0 AND t.verdict = '' AND t.attempted_at IS NULL")
 	}
 	if f.Source != "" {
 		q.where("EXISTS (SELECT 1 FROM call c WHERE c.key = t.key AND c.source = ?)", f.Source)

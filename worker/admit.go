@@ -319,7 +319,7 @@ func (w *Worker) maySent(ctx context.Context, d *delivery, attempt string) (bool
 	if d.payload.Path != tasks.Upload {
 		return true, nil
 	}
-	_, latched, err := w.uploads.ledger.Attempt(ctx, attempt)
+	_, latched, err := w.uploads.ledger.SendByAttempt(ctx, attempt)
 	return latched, err
 }
 

@@ -19,7 +19,7 @@ func (w *Worker) seed(ctx context.Context, missing *admission.MissingPeriods) er
 	}
 	var found []admission.PeriodUnits
 	for _, p := range missing.Periods {
-		spent, err := w.records.Spent(ctx, store.Spending{Since: p.Start, Until: p.End, Source: p.Source, Path: p.Path, Group: p.Group})
+		spent, err := w.records.Spent(ctx, store.SpentFilter{Since: p.Start, Until: p.End, Source: p.Source, Path: p.Path, Group: p.Group})
 		if err != nil {
 			return fmt.Errorf("sum the units of a lost budget: %w", err)
 		}
@@ -45,7 +45,7 @@ const (
 func (w *Worker) recall(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, recallTimeout)
 	defer cancel()
-	spent, err := w.records.Spent(ctx, store.Spending{Since: w.now().Add(-recalled)})
+	spent, err := w.records.Spent(ctx, store.SpentFilter{Since: w.now().Add(-recalled)})
 	if err != nil || spent > 0 {
 		w.gates.ExpectLimits()
 	}

@@ -171,7 +171,7 @@ func (w *Worker) release(d *delivery, r reply, c retrypolicy.Classified, dec ret
 	}
 	w.gates.release(d.permit, admission.CallReport{
 		Outcome: dec.Outcome, Channel: dec.Channel, Halt: string(dec.Halt), Probeable: c.Probeable,
-		RetryAfter: dec.Shut, Counted: dec.Counted, PossiblyBilled: dec.PossiblyBilled, UnitsUsed: units,
+		RetryAfter: dec.BlockFor, Counted: dec.Counted, PossiblyBilled: dec.PossiblyBilled, UnitsUsed: units,
 		Latency: r.took, Backoff: dec.Backoff, ClearRecord: !again && ends(dec.Verdict),
 	})
 }

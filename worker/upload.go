@@ -2,15 +2,14 @@ package worker
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"reprise/idempotency"
+	"reprise/idempotency/redismark"
 	"reprise/retrypolicy"
 	"reprise/store"
 	"reprise/tasks"
@@ -24,14 +23,6 @@ type uploads struct {
 	rdb    redis.UniversalClient
 	verify idempotency.Verify
 }
-
-// ledgerMark is a hash: ledger, seq, token of the latest mark seen. No TTL.
-const ledgerMark = "reprise:{ledger}:mark"
-
-//go:embed remember.lua
-var rememberLua string
-
-var rememberScript = redis.NewScript(rememberLua)
 
 // ledgerTimeout bounds one question to the ledger before an upload.
 const ledgerTimeout = 6 * time.Second
@@ -78,7 +69,7 @@ func (w *Worker) ledgerSays(ctx context.Context, d *delivery) *answer {
 func (w *Worker) look(ctx context.Context, d *delivery, now time.Time) (st idempotency.UploadStatus, refused, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
 	defer cancel()
-	st, err = w.uploads.ledger.Look(ctx, d.payload.Key)
+	st, err = w.uploads.ledger.Status(ctx, d.payload.Key)
 	if err == nil && st.State == idempotency.Sent && !now.Before(st.Until) {
 		st, err = w.uploads.ledger.Expire(ctx, d.payload.Key, now)
 	}
@@ -157,7 +148,7 @@ func (w *Worker) sentRow(d *delivery, s idempotency.Send, decision retrypolicy.D
 func (w *Worker) latch(ctx context.Context, d *delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
 	defer cancel()
-	remembered, err := w.uploads.remembered(ctx)
+	remembered, err := redismark.Read(ctx, w.uploads.rdb)
 	if err != nil {
 		return fmt.Errorf("%w: %w", retrypolicy.ErrStoreDown, err)
 	}
@@ -170,7 +161,7 @@ func (w *Worker) latch(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return w.latchFailed(err)
 	}
-	if err := w.uploads.remember(ctx, got.Mark); err != nil {
+	if err := redismark.Write(ctx, w.uploads.rdb, got.Mark); err != nil {
 		return fmt.Errorf("%w: %w", retrypolicy.ErrStoreDown, err)
 	}
 	if err := got.Fresh(w.now()); err != nil {
@@ -200,33 +191,11 @@ func (w *Worker) latchFailed(err error) error {
 // conclusion is what the attempt reports to the ledger; nil when it never
 // tried to latch.
 func (d *delivery) conclusion(s settling, at time.Time) *idempotency.Conclusion {
-	if !d.latchTried || s.decision.Latch == retrypolicy.LatchUntouched {
+	if !d.latchTried || s.decision.Latch == tasks.LatchUntouched {
 		return nil
 	}
 	return &idempotency.Conclusion{
-		Effect: idempotency.Effect(s.decision.Latch), Outcome: s.decision.Outcome, Reason: s.decision.Reason,
+		Effect: s.decision.Latch, Outcome: s.decision.Outcome, Reason: s.decision.Reason,
 		RequestID: s.reply.requestID(), At: at,
 	}
-}
-
-func (u *uploads) remembered(ctx context.Context) (idempotency.Mark, error) {
-	h, err := u.rdb.HGetAll(ctx, ledgerMark).Result()
-	if err != nil {
-		return idempotency.Mark{}, fmt.Errorf("read the remembered ledger mark: %w", err)
-	}
-	if len(h) == 0 {
-		return idempotency.Mark{}, nil
-	}
-	seq, err := strconv.ParseInt(h["seq"], 10, 64)
-	if err != nil {
-		return idempotency.Mark{}, fmt.Errorf("read the remembered ledger mark: %w", err)
-	}
-	return idempotency.Mark{Ledger: h["ledger"], Seq: seq, Token: h["token"]}, nil
-}
-
-func (u *uploads) remember(ctx context.Context, m idempotency.Mark) error {
-	if err := rememberScript.Run(ctx, u.rdb, []string{ledgerMark}, m.Ledger, m.Seq, m.Token).Err(); err != nil {
-		return fmt.Errorf("remember the ledger's mark: %w", err)
-	}
-	return nil
 }

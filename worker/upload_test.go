@@ -26,7 +26,7 @@ func (r *rig) track(name string, id int64) tasks.Payload {
 
 func (r *rig) ledgerState(p tasks.Payload) idempotency.State {
 	r.t.Helper()
-	st, err := r.ledger.Look(r.t.Context(), p.Key)
+	st, err := r.ledger.Status(r.t.Context(), p.Key)
 	require.NoError(r.t, err)
 	return st.State
 }
@@ -71,7 +71,7 @@ func TestUploadThatNeverConnectedIsSentAfterARetry(t *testing.T) {
 	r.run()
 	s := r.standing(p, 40*time.Second)
 	require.Equal(t, tasks.Uploaded, s.Outcome)
-	st, err := r.ledger.Look(t.Context(), p.Key)
+	st, err := r.ledger.Status(t.Context(), p.Key)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, st.Generation, "each definite refusal releases the latch")
 }
@@ -106,7 +106,7 @@ func TestUploadLosingItsWorkerAfterTheLatchIsNeverSentAgain(t *testing.T) {
 	require.Equal(t, tasks.Hold, s.Verdict)
 	require.Zero(t, r.sim.Bill().Upload(11).Started)
 	// The dead attempt was only frozen: its late answer wins over the doubt.
-	got, err := r.ledger.Conclude(t.Context(), "dead", idempotency.Conclusion{Effect: idempotency.ToSettled, Outcome: tasks.Uploaded, At: time.Now()})
+	got, err := r.ledger.Conclude(t.Context(), "dead", idempotency.Conclusion{Effect: tasks.LatchSettled, Outcome: tasks.Uploaded, At: time.Now()})
 	require.NoError(t, err)
 	require.Equal(t, idempotency.Settled, got.State)
 }
@@ -122,7 +122,7 @@ func TestRestoredLedgerClosesUploads(t *testing.T) {
 	require.Contains(t, info.LastErr, string(tasks.StoreDown))
 	require.Zero(t, info.Retried)
 	require.Zero(t, r.sim.Bill().Upload(12).Started)
-	mark, err := r.ledger.Adopt(t.Context(), idempotency.Mark{Ledger: "another", Seq: 40, Token: "x"}, idempotency.Act{By: "test", Why: "checked", At: time.Now()})
+	mark, err := r.ledger.Adopt(t.Context(), idempotency.Mark{Ledger: "another", Seq: 40, Token: "x"}, idempotency.Action{By: "test", Why: "checked", At: time.Now()})
 	require.NoError(t, err)
 	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{ledger}:mark", "ledger", mark.Ledger, "seq", mark.Seq, "token", mark.Token).Err())
 	_, err = redistest.AgeRetries(t.Context(), r.rdb, "upload", time.Hour)

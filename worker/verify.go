@@ -95,7 +95,7 @@ func (w *Worker) verify(ctx context.Context, e idempotency.Entry) error {
 	if err != nil {
 		return fmt.Errorf("admit the recognition: %w", err)
 	}
-	mine, err := w.uploads.ledger.BeginVerify(ctx, idempotency.Turn{
+	mine, err := w.uploads.ledger.BeginVerify(ctx, idempotency.VerifyRequest{
 		Key: e.Key, Generation: e.Generation, Delay: w.opts.VerifyDelay, Tries: verifyTries, At: w.now(),
 	})
 	if err != nil || !mine {
@@ -145,7 +145,7 @@ func (w *Worker) recognizeUpload(ctx context.Context, client *audd.Client, v ver
 		return ans
 	}
 	w.gates.release(v.permit, admission.CallReport{
-		Outcome: class.Outcome, Channel: decision.Channel, Halt: string(decision.Halt), Probeable: class.Probeable, RetryAfter: decision.Shut,
+		Outcome: class.Outcome, Channel: decision.Channel, Halt: string(decision.Halt), Probeable: class.Probeable, RetryAfter: decision.BlockFor,
 		UnitsUsed: units, Latency: took, ClearRecord: true,
 	})
 	if err != nil {
@@ -211,7 +211,7 @@ func (w *Worker) healHolds(ctx context.Context) error {
 			return err
 		}
 		for _, row := range rows {
-			st, err := w.uploads.ledger.Look(ctx, row.Key)
+			st, err := w.uploads.ledger.Status(ctx, row.Key)
 			if err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ type Records interface {
 	Reopen(ctx context.Context, key string, from int64) (int64, error)
 	Payload(ctx context.Context, key string) ([]byte, error)
 	// Spent sums the units of calls, to seed a lost budget.
-	Spent(ctx context.Context, f store.Spending) (int64, error)
+	Spent(ctx context.Context, f store.SpentFilter) (int64, error)
 	// Ping fails when nothing can be written.
 	Ping(ctx context.Context) error
 }

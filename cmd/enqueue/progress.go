@@ -9,14 +9,13 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"reprise/intake"
-	"reprise/internal/cli"
 )
 
-// plainEvery is the time between two lines of progress without a terminal.
+// plainEvery is how often progress is a line where there is no terminal.
 const plainEvery = 5 * time.Second
 
-// progress shows the progress of a step: a bar on a terminal, else a line every
-// plainEvery, nothing with --quiet or --json. It is safe for concurrent use.
+// progress shows how far a step is: a bar on a terminal, else now and then a
+// line, nothing with --quiet. It is safe for concurrent use.
 type progress struct {
 	app  *app
 	step string
@@ -30,7 +29,7 @@ type progress struct {
 }
 
 func (a *app) newProgress(step string) *progress {
-	return &progress{app: a, step: step, bars: cli.Terminal(a.Err), last: time.Now()}
+	return &progress{app: a, step: step, bars: terminal(a.std.err), last: time.Now()}
 }
 
 func (p *progress) update(at intake.Progress) {
@@ -46,12 +45,12 @@ func (p *progress) update(at intake.Progress) {
 	if !p.bars {
 		if now := time.Now(); now.Sub(p.last) >= plainEvery {
 			p.last = now
-			fmt.Fprintf(p.app.Err, "%s: %s of %s\n", p.step, cli.Thousands(at.Done), cli.Thousands(at.Total))
+			fmt.Fprintf(p.app.std.err, "%s: %s of %s\n", p.step, thousands(int64(at.Done)), thousands(int64(at.Total)))
 		}
 		return
 	}
 	if p.bar == nil {
-		p.set = mpb.New(mpb.WithOutput(p.app.Err), mpb.WithWidth(40))
+		p.set = mpb.New(mpb.WithOutput(p.app.std.err), mpb.WithWidth(40))
 		p.bar = p.set.AddBar(int64(at.Total),
 			mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Name(p.step+" "), decor.CountersNoUnit("%d of %d")),
@@ -61,7 +60,7 @@ func (p *progress) update(at intake.Progress) {
 	p.bar.SetCurrent(int64(at.Done))
 }
 
-// stop removes the bar.
+// stop takes the bar away.
 func (p *progress) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -83,10 +83,10 @@ func (w *settler) upload(ctx context.Context, p tasks.Payload, s *store.Settleme
 	if err != nil {
 		return err
 	}
-	effect := idempotency.ToSettled
+	effect := tasks.LatchSettled
 	s.Outcome, s.Result = tasks.Uploaded, []byte("null")
 	if cut {
-		effect = idempotency.ToUncertain
+		effect = tasks.LatchUncertain
 		s.Verdict, s.Outcome, s.Reason, s.Result = tasks.Hold, tasks.Ambiguous, "ambiguous: cut off", nil
 	}
 	_, err = w.ledger.Conclude(ctx, attempt, idempotency.Conclusion{Effect: effect, Outcome: s.Outcome, Reason: s.Reason, At: time.Now()})

@@ -20,6 +20,7 @@ func newGroup(a *app) *cobra.Command {
   inspect group set archive ceiling=70%
   inspect group set ugc weight=5 units_per_day=20,000`,
 		Args: cobra.NoArgs,
+		RunE: helpOnly,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "list",
@@ -118,7 +119,7 @@ func (s *session) setGroup(ctx context.Context, name string, pairs []string) err
 		changes = append(changes, l)
 	}
 	if err := errors.Join(bad...); err != nil {
-		return &failure{Code: exitUsage, Err: err}
+		return &failure{exitUsage, err}
 	}
 	if !slices.Contains(g.groups, name) && !s.json {
 		s.line("new group %s: its queues are %s", name, strings.Join(queuesOf(name), ", "))

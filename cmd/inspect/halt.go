@@ -81,7 +81,7 @@ func parseGate(arg string, sources []string) (gate, error) {
 		g.Source, source = "", firstOf(strings.Join(sources[:min(1, len(sources))], ""), "main")
 	}
 	if _, err := checkGate(source, path, sources); err != nil {
-		return gate{}, &failure{Code: exitUsage, Err: err}
+		return gate{}, &failure{exitUsage, err}
 	}
 	return g, nil
 }

@@ -48,7 +48,7 @@ func (s *session) fullKey(ctx context.Context, name string) (string, error) {
 	if !ok {
 		return name, nil
 	}
-	keys, err := s.store.KeysFrom(ctx, beginning, 4)
+	keys, err := s.store.KeysWithPrefix(ctx, beginning, 4)
 	switch {
 	case err != nil:
 		return name, err

@@ -179,7 +179,7 @@ func (s *session) setLimits(ctx context.Context, args []string) error {
 		changes = append(changes, l)
 	}
 	if err := errors.Join(bad...); err != nil {
-		return &failure{Code: exitUsage, Err: err}
+		return &failure{exitUsage, err}
 	}
 	return s.change(ctx, g, changes, who)
 }

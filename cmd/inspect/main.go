@@ -1,5 +1,20 @@
-// Command inspect is the operator's tool: it shows what waits and why, what is
-// paused or halted and what it cost, and has the commands that change that.
+// Command inspect is the operator's: what waits and why, what is paused or
+// halted, what it cost, and the few commands that change that.
 package main
 
-func main() { program.Main() }
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal ends politely; after it the default handling is back, so
+	// that a second one ends at once.
+	context.AfterFunc(ctx, stop)
+	code := run(ctx, os.Args[1:], os.Environ(), stdio{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}

@@ -307,9 +307,9 @@ func (s *session) replayed(r replayReport) error {
 	}
 	switch {
 	case r.Left > 0:
-		return &failure{Code: exitSome, Err: fmt.Errorf("stopped: %s left; run the same command again to go on, nothing is queued twice", count(r.Left, "task", "tasks"))}
+		return &failure{exitSome, fmt.Errorf("stopped: %s left; run the same command again to go on, nothing is queued twice", count(r.Left, "task", "tasks"))}
 	case len(r.Failed) > 0:
-		return &failure{Code: exitSome}
+		return &failure{code: exitSome}
 	}
 	return nil
 }

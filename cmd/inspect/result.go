@@ -50,7 +50,7 @@ type resultRow struct {
 }
 
 func resultOf(r store.BatchRow) resultRow {
-	st, sub := r.Standing, r.Submission
+	st, sub := r.Status, r.Submission
 	row := resultRow{
 		Batch: sub.Batch, Name: sub.Name, ExternalID: sub.ExternalID, Metadata: sub.Metadata, Key: sub.Key, Path: st.Path, Queue: st.Queue,
 		State: "waiting", Outcome: st.Outcome, Reason: st.Reason, Final: st.Final, Cached: sub.Cached,
@@ -80,13 +80,13 @@ func (s *session) results(ctx context.Context, name string) error {
 	t := table{head: []string{"INPUT", "STATE", "RESULT"}}
 	counts := map[string]int{}
 	for _, r := range rows {
-		state := standingWord(r.Standing)
+		state := standingWord(r.Status)
 		counts[state]++
-		what := describe(r.Standing)
+		what := describe(r.Status)
 		if r.Submission.Cached {
 			what = strings.TrimSpace(what + " (known, free)")
 		}
-		t.add(text(printable(firstOf(r.Submission.Name, r.Submission.Key))), resultCell(state, r.Standing), text(printable(what)))
+		t.add(text(printable(firstOf(r.Submission.Name, r.Submission.Key))), resultCell(state, r.Status), text(printable(what)))
 	}
 	s.table(t)
 	parts := []string{}
@@ -132,5 +132,5 @@ func (s *session) resultRows(ctx context.Context, name string) ([]store.BatchRow
 	if err != nil || !st.Known {
 		return nil, err
 	}
-	return []store.BatchRow{{Submission: store.Submission{Key: name}, Standing: st}}, nil
+	return []store.BatchRow{{Submission: store.Submission{Key: name}, Status: st}}, nil
 }

@@ -40,7 +40,7 @@ func (w world) upload(ctx context.Context, args []string) {
 	w.ts.Check(err)
 	got, err := ledger.Latch(ctx, idempotency.LatchRequest{Key: p.Key, AttemptID: "attempt-" + p.Key, Source: "main", AudioID: int64(n), Timeout: tasks.Upload.CallTimeout(), At: at})
 	w.ts.Check(err)
-	_, err = ledger.Conclude(ctx, "attempt-"+p.Key, idempotency.Conclusion{Effect: idempotency.ToUncertain, Outcome: tasks.Unavailable, Reason: "unavailable: HTTP 503", RequestID: "req-77", At: at})
+	_, err = ledger.Conclude(ctx, "attempt-"+p.Key, idempotency.Conclusion{Effect: tasks.LatchUncertain, Outcome: tasks.Unavailable, Reason: "unavailable: HTTP 503", RequestID: "req-77", At: at})
 	w.ts.Check(err)
 	w.ts.Check(w.rdb.HSet(ctx, ledgerMark, "ledger", got.Mark.Ledger, "seq", got.Mark.Seq, "token", got.Mark.Token).Err())
 

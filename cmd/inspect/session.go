@@ -43,10 +43,10 @@ func (a *app) with(ctx context.Context, n need, do func(context.Context, *sessio
 	}
 	s := &session{app: a, printer: newPrinter(a)}
 	defer s.close()
-	redisURL, storeURL, err := a.cfg.Addresses()
+	redisURL, storeURL, err := a.addresses()
 	if n&needsRedis != 0 {
 		if err != nil {
-			return err
+			return &failure{exitUsage, err}
 		}
 		if err := s.openRedis(ctx, redisURL); err != nil {
 			return err
@@ -61,13 +61,15 @@ func (a *app) with(ctx context.Context, n need, do func(context.Context, *sessio
 }
 
 func (s *session) openRedis(ctx context.Context, url string) error {
-	if err := s.cfg.Ping(ctx, url, exitRefused); err != nil {
-		return err
+	if err := redisconn.Ping(ctx, url); errors.Is(err, redisconn.ErrURL) {
+		return &failure{exitUsage, err}
+	} else if err != nil {
+		return unusable(err)
 	}
 	// Few retries and short timeouts: a person waits for the answer.
 	rdb, err := redisconn.Admission(url)
 	if err != nil {
-		return &failure{Code: exitUsage, Err: err}
+		return &failure{exitUsage, err}
 	}
 	s.redisURL, s.rdb = url, rdb
 	s.closers = append(s.closers, func() { _ = rdb.Close() }) // nothing is left to do on its connections
@@ -117,7 +119,7 @@ var errNoLimits = errors.New("no worker has written its limits to this Redis yet
 func (s *session) gates(ctx context.Context) (*gates, error) {
 	reader, err := s.gatesOf(nil)
 	if err != nil {
-		return nil, &failure{Code: exitUsage, Err: err}
+		return nil, &failure{exitUsage, err}
 	}
 	g := &gates{Gates: reader}
 	if g.limits, g.revision, err = reader.LimitsInForce(ctx); err != nil {

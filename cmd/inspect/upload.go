@@ -23,6 +23,7 @@ Every decision is kept with who, when and why.`,
   inspect uploads show upload_5f…
   inspect uploads resolve upload_5f… --as settled --why "found by its fingerprint"`,
 		Args: cobra.NoArgs,
+		RunE: helpOnly,
 	}
 	cmd.AddCommand(newUploadsList(a), newUploadsShow(a), newUploadsResolve(a), newUploadsAdopt(a))
 	return cmd
@@ -292,7 +293,7 @@ func (s *session) showUpload(ctx context.Context, key string) error {
 			uploadRow
 			Sends []*sendRow `json:"sends"`
 			Trail []auditRow `json:"trail"`
-		}{uploadRow{key, d.Source, d.AudioID, d.SHA256, d.Standing.Generation, d.Standing.State, stamp(d.Since), replaced, sendOf(d.Standing.Send)}, []*sendRow{}, []auditRow{}}
+		}{uploadRow{key, d.Source, d.AudioID, d.SHA256, d.Status.Generation, d.Status.State, stamp(d.Since), replaced, sendOf(d.Status.Send)}, []*sendRow{}, []auditRow{}}
 		for _, send := range d.Sends {
 			row.Sends = append(row.Sends, sendOf(send))
 		}
@@ -301,8 +302,8 @@ func (s *session) showUpload(ctx context.Context, key string) error {
 		}
 		return s.writeJSON(row)
 	}
-	s.line("%s   audio_id %d of source %s, generation %d, content %s", s.paint(string(d.Standing.State), uploadCell(d.Standing.State).colour),
-		d.AudioID, d.Source, d.Standing.Generation, firstOf(short(d.SHA256, 13), "of a URL"))
+	s.line("%s   audio_id %d of source %s, generation %d, content %s", s.paint(string(d.Status.State), uploadCell(d.Status.State).colour),
+		d.AudioID, d.Source, d.Status.Generation, firstOf(short(d.SHA256, 13), "of a URL"))
 	if replaced {
 		s.line("  slot      belongs to %s since %s", d.Owner.Key, s.clock(d.Owner.Since))
 	}
@@ -313,7 +314,7 @@ func (s *session) showUpload(ctx context.Context, key string) error {
 	for _, t := range d.Trail {
 		s.line("  decided   %s %s: %s (%s)", s.clock(t.At), printable(t.Who), t.What, printable(t.Why))
 	}
-	if d.Standing.State == idempotency.Uncertain {
+	if d.Status.State == idempotency.Uncertain {
 		s.line("  to do     inspect uploads resolve %s --as settled|retry --why TEXT", key)
 	}
 	return nil

@@ -34,7 +34,7 @@ Without keys it decides all uncertain uploads that the flags choose, once --yes 
   inspect uploads resolve --source main --since 2h --as retry --why "AudD was down" --yes
   inspect uploads resolve upload_5f… --as retry --why "not in the catalog" --by alice`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			as, err := word("as", f.as, []idempotency.As{idempotency.AsSettled, idempotency.AsRetry})
+			as, err := word("as", f.as, []idempotency.Resolution{idempotency.AsSettled, idempotency.AsRetry})
 			switch {
 			case err != nil:
 				return err
@@ -66,7 +66,7 @@ type resolvedRow struct {
 	Error      string `json:"error,omitempty"`
 }
 
-func (s *session) resolveUploads(ctx context.Context, f resolveFlags, as idempotency.As, keys []string) error {
+func (s *session) resolveUploads(ctx context.Context, f resolveFlags, as idempotency.Resolution, keys []string) error {
 	who := s.by()
 	ledger, err := s.ledger(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *session) resolveUploads(ctx context.Context, f resolveFlags, as idempot
 	if err != nil {
 		return fmt.Errorf("resolve: %w", err)
 	}
-	act := idempotency.Act{By: who, Why: f.why, At: time.Now()}
+	act := idempotency.Action{By: who, Why: f.why, At: time.Now()}
 	rows := []resolvedRow{}
 	bad := 0
 	for _, key := range keys {
@@ -113,9 +113,9 @@ func (s *session) resolveUploads(ctx context.Context, f resolveFlags, as idempot
 	}
 	switch {
 	case bad > 0 && bad == len(keys):
-		return &failure{Code: exitRefused}
+		return &failure{code: exitRefused}
 	case bad > 0 || len(rows) < len(keys):
-		return &failure{Code: exitSome}
+		return &failure{code: exitSome}
 	}
 	return nil
 }
@@ -151,8 +151,8 @@ func (s *session) chooseUploads(ctx context.Context, ledger *idempotency.Ledger,
 // decision is one upload's.
 type decision struct {
 	key string
-	as  idempotency.As
-	act idempotency.Act
+	as  idempotency.Resolution
+	act idempotency.Action
 }
 
 // resolveOne writes the decision into the ledger, then lets the task run: its
@@ -192,7 +192,7 @@ func (s *session) resolveOne(ctx context.Context, ledger *idempotency.Ledger, in
 	return row, nil
 }
 
-func (s *session) resolved(row resolvedRow, as idempotency.As) {
+func (s *session) resolved(row resolvedRow, as idempotency.Resolution) {
 	if s.json {
 		return
 	}
@@ -200,7 +200,7 @@ func (s *session) resolved(row resolvedRow, as idempotency.As) {
 		fmt.Fprintf(s.std.err, "inspect: %s: %s\n", row.Key, printable(row.Error))
 		return
 	}
-	what := map[idempotency.As]string{idempotency.AsSettled: "settled: it arrived", idempotency.AsRetry: "may be sent again"}[as]
+	what := map[idempotency.Resolution]string{idempotency.AsSettled: "settled: it arrived", idempotency.AsRetry: "may be sent again"}[as]
 	if row.Already {
 		what += " (decided before)"
 	}
@@ -252,7 +252,7 @@ func (s *session) adopt(ctx context.Context, why string) error {
 	if check != nil && !errors.As(check, &behind) {
 		return check
 	}
-	mark, err := ledger.Adopt(ctx, remembered, idempotency.Act{By: who, Why: why, At: time.Now()})
+	mark, err := ledger.Adopt(ctx, remembered, idempotency.Action{By: who, Why: why, At: time.Now()})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"reprise/admission"
-	"reprise/internal/cli"
 	"reprise/store"
 	"reprise/tasks"
 )
@@ -24,12 +23,12 @@ func (s *session) tryRedis(ctx context.Context) bool {
 	if s.rdb != nil {
 		return true
 	}
-	url, _, err := s.cfg.Addresses()
+	url, _, err := s.addresses()
 	if err == nil {
 		err = s.openRedis(ctx, url)
 	}
 	if err != nil {
-		fmt.Fprintf(s.std.err, "inspect: what the waiting ones wait for is not shown: %s\n", cli.Sentence(err))
+		fmt.Fprintf(s.std.err, "inspect: what the waiting ones wait for is not shown: %s\n", sentence(err))
 	}
 	return err == nil
 }

@@ -20,6 +20,7 @@ func TestWAVHasTheLengthItsHeaderStates(t *testing.T) {
 
 func TestWAVDependsOnTheSeedOnly(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, testaudio.WAV(time.Second, "a"), testaudio.WAV(time.Second, "a"))
-	require.NotEqual(t, testaudio.WAV(time.Second, "a"), testaudio.WAV(time.Second, "b"))
+	first, again, other := testaudio.WAV(time.Second, "a"), testaudio.WAV(time.Second, "a"), testaudio.WAV(time.Second, "b")
+	require.Equal(t, first, again)
+	require.NotEqual(t, first, other)
 }

@@ -12,7 +12,7 @@ import (
 	"reprise/internal/proctest"
 )
 
-// devSummary is what `worker dev --json` prints.
+// devSummary is the output of `worker dev --json`.
 type devSummary struct {
 	Enqueued    int     `json:"enqueued"`
 	Matched     int     `json:"matched"`
@@ -23,7 +23,7 @@ type devSummary struct {
 	Seconds     float64 `json:"seconds"`
 }
 
-func TestDevRunsTheSamplesAndRunsThemAgainOnTheSameData(t *testing.T) {
+func TestDevRunsTheSamplesAgainOnTheSameData(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	for _, name := range []string{"first run", "second run"} {
@@ -35,21 +35,21 @@ func TestDevRunsTheSamplesAndRunsThemAgainOnTheSameData(t *testing.T) {
 		require.Positive(t, s.Seconds, name)
 		s.BilledUnits, s.Seconds = 0, 0
 		require.Equal(t, devSummary{Enqueued: 5, Matched: 3, NoMatch: 1, Archived: 1, Calls: 7}, s, name)
-		require.Empty(t, p.Log.String(), "%s: nothing to warn about", name)
+		require.Empty(t, p.Log.String(), "%s: no warning", name)
 	}
 }
 
-func TestDevStaysUpRefusesASecondOneAndStopsOnSIGTERM(t *testing.T) {
+func TestDevRefusesASecondInstanceAndStopsOnSIGTERM(t *testing.T) {
 	t.Parallel()
 	env := []string{"REPRISE_DATA=" + t.TempDir()}
 	first := proctest.Start(t, env, "worker", "dev", "--admin", "127.0.0.1:0")
-	require.True(t, eventually(patience, func() bool { return strings.Contains(first.Out.String(), "\nUp. Web UI: ") }))
+	proctest.Eventually(t, func() bool { return strings.Contains(first.Out.String(), "\nUp. Web UI: ") })
 
 	second := proctest.Run(t, env, "worker", "dev", "--exit", "--admin", "127.0.0.1:0")
 	require.Equal(t, 1, second.ExitCode())
-	said := strings.TrimSpace(second.Log.String())
-	require.NotContains(t, said, "\n", "one sentence")
-	require.Contains(t, said, "data folder")
+	message := strings.TrimSpace(second.Log.String())
+	require.NotContains(t, message, "\n", "one sentence")
+	require.Contains(t, message, "data folder")
 	require.Empty(t, second.Out.String())
 
 	_, rest, _ := strings.Cut(first.Out.String(), "\nUp. Web UI: ")
@@ -63,7 +63,7 @@ func TestDevStaysUpRefusesASecondOneAndStopsOnSIGTERM(t *testing.T) {
 	require.Empty(t, first.Log.String())
 }
 
-func TestDevWhoseWorkerCannotStartSaysWhyAndEnds(t *testing.T) {
+func TestDevReportsWhyItsWorkerCannotStartAndExits(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -2,7 +2,6 @@ package blackbox
 
 import (
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -11,14 +10,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	proctest.AtOnce(12) // they wait for leases, backoffs and outages most of the time
+	proctest.AtOnce(12) // these tests mostly wait for leases, backoffs and outages
 	goleak.VerifyTestMain(proctest.Build(redistest.Wrap(m), "worker", "auddsim", "enqueue"), redistest.IgnoreRedial())
 }
 
-// patience bounds waits for what must come. It is there only to end a test that
-// hangs: a machine that is busy with others makes every step slow.
-const patience = 2 * time.Minute
-
-func eventually(within time.Duration, ok func() bool) bool {
-	return proctest.Poll(within, ok)
-}
+const patience = proctest.Patience

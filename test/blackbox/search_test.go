@@ -14,27 +14,28 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/proctest"
+	"reprise/internal/queue/asynqkey"
 	"reprise/tasks"
+	"reprise/test/rig"
 )
 
-// What may be found nowhere. All are plain letters and digits, so that no
-// encoding but base64 hides them.
+// The secrets consist of letters and digits, so that no encoding but base64
+// hides them.
 const (
 	secretToken     = "SECRETtoken4f8c2b7e"
 	secretSignature = "SECRETsignature93ad51"
 	secretPassword  = "SECRETpassword6e07cc"
 )
 
-// search looks for the secrets everywhere a rig's processes have written.
+// search looks for the secrets in everything that the processes of a rig write.
 type search struct {
 	t        *testing.T
-	payloads []string // of the tasks, in every form they are stored in
-	places   int
+	payloads []string // of the tasks, in each stored form
+	places   int      // searched so far
 }
 
 func newSearch(t *testing.T, payloads ...tasks.Payload) *search {
@@ -48,27 +49,27 @@ func newSearch(t *testing.T, payloads ...tasks.Payload) *search {
 	return s
 }
 
-// allow says that this payload, and only as a whole, may hold a signature.
+// allow lets this payload, as a whole, contain a signature.
 func (s *search) allow(payload []byte) {
 	s.payloads = append(s.payloads, string(payload), base64.StdEncoding.EncodeToString(payload))
 }
 
-// text makes sure that no secret stands in a text.
+// text fails the test if a text contains a secret.
 func (s *search) text(where, text string) {
 	s.t.Helper()
 	s.places++
 	for _, secret := range []string{secretToken, secretSignature, secretPassword} {
 		for _, form := range forms(secret) {
 			if i := strings.Index(text, form); i >= 0 {
-				s.t.Errorf("%s shows %s: …%q…", where, secret, text[max(0, i-120):min(len(text), i+len(form)+20)])
+				s.t.Errorf("%s contains %s: …%q…", where, secret, text[max(0, i-120):min(len(text), i+len(form)+20)])
 				return
 			}
 		}
 	}
 }
 
-// forms are the secret in plain and as the middle of base64, at each of the
-// three places it can begin.
+// forms returns a secret in plain and in base64, at each of the three offsets
+// within a group of three bytes.
 func forms(secret string) []string {
 	out := []string{secret}
 	for shift := range 3 {
@@ -78,7 +79,7 @@ func forms(secret string) []string {
 	return out
 }
 
-// stored is text in which whole payloads may stand.
+// stored is text for places that store payloads.
 func (s *search) stored(where, text string) {
 	s.t.Helper()
 	for _, p := range s.payloads {
@@ -87,14 +88,14 @@ func (s *search) stored(where, text string) {
 	s.text(where, text)
 }
 
-// process searches what a command printed.
+// process searches the output of a command.
 func (s *search) process(p *proctest.Process) {
 	s.t.Helper()
 	s.text(p.Name+"'s stdout", p.Out.String())
 	s.text(p.Name+"'s stderr", p.Log.String())
 }
 
-// pages searches what the admin listener serves to people and to Prometheus.
+// pages searches the pages and metrics of the admin listener.
 func (s *search) pages(addr string, payloads []tasks.Payload) {
 	s.t.Helper()
 	paths := []string{"/metrics", "/readyz", "/ui/", "/ui/api/queues", "/ui/api/servers", "/ui/api/redis_info", "/ui/api/scheduler_entries"}
@@ -106,7 +107,7 @@ func (s *search) pages(addr string, payloads []tasks.Payload) {
 		}
 	}
 	for _, p := range payloads {
-		paths = append(paths, "/ui/api/queues/"+p.Path.Queue("")+"/tasks/"+url.PathEscape(p.Key))
+		paths = append(paths, "/ui/api/queues/"+recognize+"/tasks/"+url.PathEscape(p.Key))
 	}
 	s.pagesOf(addr, paths...)
 }
@@ -124,29 +125,28 @@ func (s *search) pagesOf(addr string, paths ...string) {
 	}
 }
 
-// redis searches every key and value, and the file Redis keeps them in.
-func (s *search) redis(r *rig) {
+// redis searches every key and value, and the files of Redis.
+func (s *search) redis(r *rig.Rig) {
 	s.t.Helper()
 	ctx := s.t.Context()
-	inspector := asynq.NewInspectorFromRedisClient(r.rdb)
-	keys, err := r.rdb.Keys(ctx, "*").Result()
+	keys, err := r.Redis.Keys(ctx, "*").Result()
 	require.NoError(s.t, err)
 	require.NotEmpty(s.t, keys)
 	for _, key := range keys {
-		s.stored("the Redis key "+key, key+"\n"+value(ctx, s.t, r.rdb, key))
-		queue, id, isTask := strings.Cut(strings.TrimPrefix(key, "asynq:{"), "}:t:")
+		s.stored("the Redis key "+key, key+"\n"+value(ctx, s.t, r.Redis, key))
+		id, isTask := strings.CutPrefix(key, asynqkey.Task(recognize, ""))
 		if !isTask {
 			continue
 		}
-		if info, err := inspector.GetTaskInfo(queue, id); err == nil {
+		if info, err := r.Inspector.GetTaskInfo(recognize, id); err == nil {
 			s.text("the task's last error", info.LastErr)
 			s.text("the task's result", string(info.Result))
 		}
 	}
-	s.never(r.server.Dir(), secretToken, secretPassword)
+	s.never(r.Server.Dir(), secretToken, secretPassword)
 }
 
-// value is everything a key holds, as text.
+// value returns the value of a key as text.
 func value(ctx context.Context, t *testing.T, rdb *redis.Client, key string) string {
 	t.Helper()
 	var v any
@@ -164,10 +164,10 @@ func value(ctx context.Context, t *testing.T, rdb *redis.Client, key string) str
 		v, err = rdb.ZRange(ctx, key, 0, -1).Result()
 	case "stream":
 		v, err = rdb.XRange(ctx, key, "-", "+").Result()
-	case "none": // gone meanwhile
+	case "none": // deleted since
 		return ""
 	default:
-		require.Fail(t, "a key of a kind this test does not read", "%s: %s", key, kind)
+		require.Fail(t, "unknown type of key", "%s: %s", key, kind)
 	}
 	if err != nil {
 		require.ErrorIs(t, err, redis.Nil, key)
@@ -175,11 +175,11 @@ func value(ctx context.Context, t *testing.T, rdb *redis.Client, key string) str
 	return fmt.Sprint(v)
 }
 
-// store searches every column, payloads excepted, and the files' bytes for
-// what may not even stand in a payload.
-func (s *search) store(r *rig) {
+// store searches every column except payloads, and the bytes of the files for
+// the secrets that a payload must not contain either.
+func (s *search) store(r *rig.Rig) {
 	s.t.Helper()
-	db := r.store.DB()
+	db := r.Store.DB()
 	tables, err := texts(s.t, db, "SELECT name FROM sqlite_master WHERE type = 'table'")
 	require.NoError(s.t, err)
 	require.Greater(s.t, len(tables), 3)
@@ -195,7 +195,7 @@ func (s *search) store(r *rig) {
 			s.text("the store's "+table+"."+column, strings.Join(values, "\n"))
 		}
 	}
-	s.never(filepath.Dir(r.storeFile()), secretToken, secretPassword)
+	s.never(filepath.Dir(r.StoreFile()), secretToken, secretPassword)
 }
 
 func texts(t *testing.T, db *sql.DB, query string) (out []string, err error) {
@@ -215,7 +215,7 @@ func texts(t *testing.T, db *sql.DB, query string) (out []string, err error) {
 	return out, rows.Err()
 }
 
-// never makes sure that these secrets stand in no file below a folder.
+// never fails the test if a file below a folder contains one of these secrets.
 func (s *search) never(dir string, secrets ...string) {
 	s.t.Helper()
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
@@ -225,7 +225,7 @@ func (s *search) never(dir string, secrets ...string) {
 		raw, err := os.ReadFile(file)
 		for _, secret := range secrets {
 			if strings.Contains(string(raw), secret) {
-				s.t.Errorf("the file %s holds %s", file, secret)
+				s.t.Errorf("the file %s contains %s", file, secret)
 			}
 		}
 		s.places++

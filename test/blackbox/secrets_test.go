@@ -16,28 +16,30 @@ import (
 
 	"reprise/internal/auddsim"
 	"reprise/internal/proctest"
+	"reprise/internal/queue/asynqkey"
 	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
+	"reprise/test/rig"
 )
 
-// signedURL is a link whose signature nobody may see.
+// signedURL returns a link with a secret signature.
 func signedURL(name string) string {
 	return "https://reader:" + secretSignature + "@bucket.example/" + name + ".mp3?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Date=" +
 		time.Now().UTC().Format("20060102T150405Z") + "&X-Amz-Expires=86400&X-Amz-Signature=" + secretSignature
 }
 
-// gossip is a message of AudD, or of something before it, that says more than
-// it should: the token in any case, and the request's own signature bare.
-func gossip(name string, file bool) string {
-	said := "no access to " + signedURL(name) + " with api_token=" + secretToken + " or " + secretToken
+// leaky returns a message of AudD, or of a proxy in front of it, that repeats
+// secrets: the token, a signed link and, for a URL, its bare signature.
+func leaky(name string, file bool) string {
+	message := "no access to " + signedURL(name) + " with api_token=" + secretToken + " or " + secretToken
 	if file {
-		return said
+		return message
 	}
-	return said + ", " + secretSignature
+	return message + ", " + secretSignature
 }
 
-// failure is one way a call goes wrong, for the inputs that have its name.
+// failure is a way a call fails, for the inputs that have its name.
 type failure struct {
 	name string
 	rule auddsim.Rule
@@ -54,8 +56,8 @@ func broken(f auddsim.Fault) failure {
 	return failure{strings.ReplaceAll(string(f), "_", "-") + "-", auddsim.Rule{Fault: f}}
 }
 
-// rules make each failure happen to its file and its URL, twice in all; the
-// texts that come with it are indiscreet.
+// rules make each failure happen twice, to its file and to its URL, with texts
+// that contain secrets.
 func rules(failures []failure) []auddsim.Rule {
 	var out []auddsim.Rule
 	for _, f := range failures {
@@ -63,9 +65,9 @@ func rules(failures []failure) []auddsim.Rule {
 			r := f.rule
 			r.Path, r.Times = auddsim.PathRecognize, 1
 			if r.Code != 0 {
-				r.Message = gossip(f.name, file)
+				r.Message = leaky(f.name, file)
 			} else if r.Status != 0 {
-				r.Body = "<html>" + gossip(f.name, file)
+				r.Body = "<html>" + leaky(f.name, file)
 			}
 			header := map[string]string{"X-Request-Id": secretToken}
 			if !file {
@@ -84,8 +86,8 @@ func rules(failures []failure) []auddsim.Rule {
 	return out
 }
 
-// Failures after which other calls go on, so that one worker meets them all;
-// and those that shut the account or the path, each with a worker of its own.
+// After passing and faults other calls go on, so one worker meets them all.
+// halting failures block the account or the path, so each has its own worker.
 var (
 	passing = []failure{
 		code(40), code(50), code(51), code(100), code(300), code(400), code(500), code(501), code(600), code(601), code(602), code(610),
@@ -102,15 +104,15 @@ var (
 	}
 )
 
-// secretive is a rig whose token, Redis password and inputs are all to be kept.
-func secretive(t *testing.T, failures []failure) *rig {
+// secretRig starts a rig whose token, Redis password and inputs are secrets.
+func secretRig(t *testing.T, failures []failure) *rig.Rig {
 	t.Helper()
 	r := newRig(t, auddsim.Config{Rules: rules(failures)}, redistest.Password(secretPassword))
-	r.token = secretToken
+	r.Token = secretToken
 	return r
 }
 
-func TestSecretsAreNowhereAfterAnyAnswer(t *testing.T) {
+func TestNoSecretIsLeakedAfterAnyAnswer(t *testing.T) {
 	t.Parallel()
 	groups := map[string][]failure{"answers": passing, "faults": faults}
 	for _, f := range halting {
@@ -119,29 +121,27 @@ func TestSecretsAreNowhereAfterAnyAnswer(t *testing.T) {
 	for name, failures := range groups {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := secretive(t, failures)
-			// No breaker: it would shut the source between the failures.
-			w := r.workerWith(append(r.env(), "REPRISE_BREAKER_FAILURES=1000"), "--recognize-slots", "4")
-			w.Line("ready", patience)
+			r := secretRig(t, failures)
+			// The circuit breaker would block the source between the failures.
+			w := r.WorkerWith([]string{"REPRISE_BREAKER_FAILURES=1000"}, "--recognize-slots", "4")
 			var inputs []string
 			for _, f := range failures {
-				inputs = append(inputs, signedURL(f.name+"signed"), r.named("good-"+f.name+".wav"), r.named(f.name+"file.wav"))
+				inputs = append(inputs, signedURL(f.name+"signed"), clip(r, "good-"+f.name+".wav"), clip(r, f.name+"file.wav"))
 			}
-			payloads := r.enqueue(inputs...)
-			r.met(payloads, len(failures))
-			r.searched(w, payloads)
+			payloads := enqueue(r, inputs...)
+			waitFailures(r, payloads, len(failures))
+			searchAll(r, w, payloads)
 		})
 	}
 }
 
-// met waits until every failure has been met, and is on record.
-func (r *rig) met(payloads []tasks.Payload, failures int) {
-	r.t.Helper()
+// waitFailures waits until every failure has happened and has its call row.
+func waitFailures(r *rig.Rig, payloads []tasks.Payload, failures int) {
+	r.T.Helper()
 	var bad []string
-	ok := eventually(2*patience, func() bool {
+	proctest.Eventually(r.T, func() bool {
 		bad = nil
-		calls, err := r.store.Calls(r.t.Context(), store.CallFilter{})
-		require.NoError(r.t, err)
+		calls := r.Calls(store.CallFilter{})
 		called := map[string]bool{}
 		for _, c := range calls {
 			called[c.Key] = true
@@ -152,68 +152,67 @@ func (r *rig) met(payloads []tasks.Payload, failures int) {
 			}
 		}
 		failed := slices.ContainsFunc(calls, func(c store.Call) bool { return c.Verdict != tasks.Done })
-		return len(bad) == 0 || failures == 1 && failed // nothing goes on after a halt
-	})
-	require.True(r.t, ok, "never called: %s", bad)
+		return len(bad) == 0 || failures == 1 && failed // after a halt no task runs
+	}, "never called: %s", func() any { return bad })
 	var acted int64
-	for _, rule := range r.sim.Rules() {
+	for _, rule := range r.Sim.Rules() {
 		acted += rule.Used
 	}
-	require.GreaterOrEqual(r.t, acted, int64(2*failures-1), "failures that happened")
+	require.GreaterOrEqual(r.T, acted, int64(2*failures-1), "failures that happened")
 }
 
-// searched looks everywhere: while the worker runs, with a call in flight and
-// with its store gone, and after it was killed.
-func (r *rig) searched(w *proctest.Process, payloads []tasks.Payload) {
-	r.t.Helper()
-	s := newSearch(r.t, payloads...)
+// searchAll searches the worker's pages, Redis, the store and, after a kill, the
+// output of the worker.
+func searchAll(r *rig.Rig, w *proctest.Process, payloads []tasks.Payload) {
+	r.T.Helper()
+	s := newSearch(r.T, payloads...)
 	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	s.pages(addr, payloads)
 	s.redis(r)
 	s.store(r)
 	w.Kill()
 	s.process(w)
-	require.Contains(r.t, w.Log.String(), "bucket.example", "the log names its inputs")
-	require.Greater(r.t, s.places, 40, "places searched")
+	require.Contains(r.T, w.Log.String(), "bucket.example", "the log contains the inputs")
+	require.Greater(r.T, s.places, 40, "places searched")
 }
 
-func TestSecretsAreNowhereWhileACallIsInFlightAndTheStoreIsGone(t *testing.T) {
+func TestNoSecretIsLeakedWhileACallIsInFlightAndTheStoreIsLocked(t *testing.T) {
 	t.Parallel()
-	r := secretive(t, nil)
-	r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*flight*"})
-	w := r.worker()
-	payloads := r.enqueue(signedURL("in-flight"))
-	r.held(1)
-	unlock := r.begin("IMMEDIATE") // before the call could time out, however long the search takes
+	r := secretRig(t, nil)
+	r.Sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*flight*"})
+	w := r.Worker()
+	payloads := enqueue(r, signedURL("in-flight"))
+	r.WaitHeld(1)
+	unlock := r.LockStore("IMMEDIATE") // before the call can time out, however long the search takes
 	defer unlock()
 	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	s := newSearch(t, payloads...)
-	require.True(t, eventually(patience, func() bool { // asynq writes what workers do every 5 s
-		return len(r.rdb.Keys(t.Context(), "asynq:workers:*").Val()) > 0
-	}))
+	proctest.Eventually(t, func() bool { // asynq writes the list of running tasks every 5 s
+		return len(r.Redis.Keys(t.Context(), asynqkey.Workers+"*").Val()) > 0
+	})
 	s.pages(addr, payloads)
 	s.redis(r)
-	r.sim.Release("")
-	require.True(t, eventually(patience, func() bool { return r.rdb.HLen(t.Context(), storeOutbox).Val() > 0 }))
+	r.Sim.Release("")
+	proctest.Eventually(t, func() bool { return r.Redis.HLen(t.Context(), storeOutbox).Val() > 0 })
 	s.redis(r)
 	s.process(w)
 }
 
-func TestSecretsAreNowhereAfterFailuresOfTheInput(t *testing.T) {
+func TestNoSecretIsLeakedByInvalidInputs(t *testing.T) {
 	t.Parallel()
-	r := secretive(t, nil)
-	gone, changed := r.named("gone.wav"), r.named("changed.wav")
-	payloads := r.enqueue(gone, changed)
+	r := secretRig(t, nil)
+	gone, changed := clip(r, "gone.wav"), clip(r, "changed.wav")
+	payloads := enqueue(r, gone, changed)
 	require.NoError(t, os.Remove(gone))
 	require.NoError(t, os.WriteFile(changed, []byte("other"), 0o600))
 
-	good := r.enqueue(signedURL("good"))[0]
+	good := enqueue(r, signedURL("good"))[0]
 	old, err := tasks.New(tasks.Recognize, tasks.Input{Kind: tasks.URLInput, URL: signedURL("expired"), ExpiresAt: time.Now().Unix() - 60}, tasks.Params{}, 0)
 	require.NoError(t, err)
 	task, err := good.Task("")
 	require.NoError(t, err)
 	raw := string(task.Payload())
-	client := asynq.NewClientFromRedisClient(r.rdb)
+	client := asynq.NewClientFromRedisClient(r.Redis)
 	s := newSearch(t, append(payloads, good, old)...)
 	odd := []string{
 		strings.Replace(raw, "https://reader", "ftp://reader", 1), strings.Replace(raw, "bucket.example/", "bucket.example/%zz", 1),
@@ -231,11 +230,11 @@ func TestSecretsAreNowhereAfterFailuresOfTheInput(t *testing.T) {
 	_, err = client.EnqueueContext(t.Context(), expired)
 	require.NoError(t, err)
 
-	w := r.worker()
-	require.True(t, eventually(patience, func() bool {
-		n, err := redistest.CountTasks(t.Context(), r.rdb, "recognize")
-		return err == nil && n.Completed == 1 && n.Archived >= len(odd)-1+2 && n.Pending+n.Active == 0
-	}))
+	w := r.Worker()
+	proctest.Eventually(t, func() bool {
+		n := r.Counts(recognize)
+		return n.Completed == 1 && n.Archived >= len(odd)-1+2 && n.Pending+n.Active == 0
+	})
 	addr, _ := w.Line("ready", time.Second)["admin"].(string)
 	s.pages(addr, append(payloads, good, old))
 	s.redis(r)
@@ -244,7 +243,7 @@ func TestSecretsAreNowhereAfterFailuresOfTheInput(t *testing.T) {
 	s.process(w)
 }
 
-func TestSecretsAreNowhereWhenAudDCannotBeReached(t *testing.T) {
+func TestNoSecretIsLeakedWhenAudDIsUnreachable(t *testing.T) {
 	t.Parallel()
 	closed := "http://127.0.0.1:1/"
 	hop := func(addr string) string { return "http://user:" + secretPassword + "@" + addr }
@@ -252,45 +251,45 @@ func TestSecretsAreNowhereWhenAudDCannotBeReached(t *testing.T) {
 		base string
 		env  func(sim string) []string
 	}{
-		"refused":              {closed, nil},
-		"not TLS":              {"https://SIM/", nil},
-		"dead proxy":           {"http://audd.invalid/", func(string) []string { return []string{"HTTP_PROXY=" + hop("127.0.0.1:1")} }},
-		"dead proxy, TLS":      {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=" + hop("127.0.0.1:1")} }},
-		"proxy without TLS":    {"https://audd.invalid/", func(sim string) []string { return []string{"HTTPS_PROXY=" + hop(sim)} }},
-		"proxy that is no URL": {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=http://user:" + secretPassword + "@%zz:1"} }},
+		"refused":           {closed, nil},
+		"not TLS":           {"https://SIM/", nil},
+		"dead proxy":        {"http://audd.invalid/", func(string) []string { return []string{"HTTP_PROXY=" + hop("127.0.0.1:1")} }},
+		"dead proxy, TLS":   {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=" + hop("127.0.0.1:1")} }},
+		"proxy without TLS": {"https://audd.invalid/", func(sim string) []string { return []string{"HTTPS_PROXY=" + hop(sim)} }},
+		"proxy URL invalid": {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=http://user:" + secretPassword + "@%zz:1"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := secretive(t, nil)
-			sim := strings.TrimPrefix(r.sim.URL, "http://")
-			env := r.env()
+			r := secretRig(t, nil)
+			sim := strings.TrimPrefix(r.Sim.URL, "http://")
+			env := r.Env()
 			if c.env != nil {
 				env = append(env, c.env(sim)...)
 			}
 			base := strings.Replace(c.base, "SIM", sim, 1)
 			w := proctest.Start(t, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", base, "--enterprise-url", base+"enterprise/")
 			w.Line("ready", patience)
-			payloads := r.enqueue(signedURL("unreachable"), r.named("unreachable.wav"))
-			r.met(payloads, 0)
+			payloads := enqueue(r, signedURL("unreachable"), clip(r, "unreachable.wav"))
+			waitFailures(r, payloads, 0)
 			for _, p := range payloads {
-				require.Equal(t, tasks.UnavailableUnsent, r.calls(p)[0].Outcome, r.calls(p)[0].Reason)
+				require.Equal(t, tasks.UnavailableUnsent, callsOf(r, p)[0].Outcome, callsOf(r, p)[0].Reason)
 			}
-			r.searched(w, payloads)
+			searchAll(r, w, payloads)
 		})
 	}
 }
 
-func TestSecretsAreNowhereInWhatCommandsSay(t *testing.T) {
+func TestNoSecretIsLeakedByCommands(t *testing.T) {
 	t.Parallel()
-	r := secretive(t, nil)
-	r.sim.SetToken(auddsim.Token{Value: secretToken, Code: 900})
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, says nothing
+	r := secretRig(t, nil)
+	r.Sim.SetToken(auddsim.Token{Value: secretToken, Code: 900})
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	require.NoError(t, err)
 	defer silent.Close()
-	addr := r.server.Addr()
+	addr := r.Server.Addr()
 	s := newSearch(t)
 	urls := map[string]string{
-		"right": r.redisURL(), "dead": "redis://user:" + secretPassword + "@127.0.0.1:1/0", "unknown host": "redis://:" + secretPassword + "@redis.invalid:6379/0",
+		"right": r.RedisURL(), "dead": "redis://user:" + secretPassword + "@127.0.0.1:1/0", "unknown host": "redis://:" + secretPassword + "@redis.invalid:6379/0",
 		"port": "redis://:" + secretPassword + "@127.0.0.1:port/0", "scheme": "http://:" + secretPassword + "@" + addr,
 		"escape": "redis://:%zz" + secretPassword + "@" + addr, "database": "redis://:" + secretPassword + "@" + addr + "/zero",
 		"option": "redis://:" + secretPassword + "@" + addr + "/0?nothing=1", "no TLS": "rediss://:" + secretPassword + "@" + addr,
@@ -300,8 +299,8 @@ func TestSecretsAreNowhereInWhatCommandsSay(t *testing.T) {
 		for name, url := range urls {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				env := append(r.env(), "REPRISE_REDIS_URL="+url, "REPRISE_ADMIN_PASSWORD="+secretPassword)
-				at := []string{"--base-url", r.sim.URL, "--enterprise-url", r.sim.EnterpriseURL}
+				env := append(r.Env(), "REPRISE_REDIS_URL="+url, "REPRISE_ADMIN_PASSWORD="+secretPassword)
+				at := []string{"--base-url", r.Sim.URL, "--enterprise-url", r.Sim.EnterpriseURL}
 				for _, args := range [][]string{
 					{"worker", "run"}, {"worker", "check"}, {"worker", "config"}, {"worker", "config", "--redis", url},
 					{"enqueue", "recognize", signedURL("said"), "--json"}, {"enqueue", "recognize", signedURL("said")},
@@ -318,9 +317,9 @@ func TestSecretsAreNowhereInWhatCommandsSay(t *testing.T) {
 			})
 		}
 	})
-	payloads, err := texts(t, r.store.DB(), "SELECT payload FROM task")
+	payloads, err := texts(t, r.Store.DB(), "SELECT payload FROM task")
 	require.NoError(t, err)
-	require.NotEmpty(t, payloads, "one of the URLs is right")
+	require.NotEmpty(t, payloads, "one of the URLs is valid")
 	for _, p := range payloads {
 		s.allow([]byte(p))
 	}
@@ -328,23 +327,23 @@ func TestSecretsAreNowhereInWhatCommandsSay(t *testing.T) {
 	s.store(r)
 }
 
-// Redis dies under a worker that runs, and comes back with another password.
-func TestSecretsAreNowhereWhileRedisIsDown(t *testing.T) {
+// Redis dies while a worker runs, and comes back with another password.
+func TestNoSecretIsLeakedWhileRedisIsDown(t *testing.T) {
 	t.Parallel()
-	r := secretive(t, nil)
-	w := r.worker()
+	r := secretRig(t, nil)
+	w := r.Worker()
 	addr, _ := w.Line("ready", time.Second)["admin"].(string)
-	r.server.Kill()
-	require.True(t, eventually(patience, func() bool {
+	r.Server.Kill()
+	proctest.Eventually(t, func() bool {
 		resp, err := http.Get("http://" + addr + "/readyz")
 		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusServiceUnavailable
-	}))
+	})
 	s := newSearch(t)
 	s.pagesOf(addr, "/metrics", "/readyz")
-	r.server.Start()
-	require.NoError(t, r.server.Client().ConfigSet(t.Context(), "requirepass", "another").Err())
-	r.proxy.CutConnections()
-	require.False(t, eventually(3*time.Second, func() bool { return !w.Running() }))
+	r.Server.Start()
+	require.NoError(t, r.Server.Client().ConfigSet(t.Context(), "requirepass", "another").Err())
+	r.Proxy.CutConnections()
+	proctest.Never(t, 3*time.Second, func() bool { return !w.Running() })
 	w.Kill()
 	s.process(w)
 }

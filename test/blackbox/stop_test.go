@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,10 +18,11 @@ import (
 	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
+	"reprise/test/rig"
 )
 
-// Everything as a person would start it by hand, the simulator too.
-func TestEveryFileHasOneResultAndOneUnitWhicheverWorkerIsStopped(t *testing.T) {
+// Every process, the simulator included, is started as a user starts it.
+func TestEveryFileHasOneResultAndOneUnitWhenAWorkerIsStopped(t *testing.T) {
 	t.Parallel()
 	const files, seed = 200, 20
 	random := rand.New(rand.NewPCG(seed, 2))
@@ -30,24 +30,22 @@ func TestEveryFileHasOneResultAndOneUnitWhicheverWorkerIsStopped(t *testing.T) {
 		at := 20 + random.IntN(100) // requests after which the signal comes
 		t.Run(fmt.Sprintf("worker %d after %d requests", which+1, at), func(t *testing.T) {
 			t.Parallel()
-			r := &rig{t: t, server: redistest.NewServer(t, redistest.AOF("always")), dir: t.TempDir(), token: token}
-			require.NoError(t, os.Mkdir(filepath.Dir(r.storeFile()), 0o700)) // a worker makes a store, but no folder for it
-			r.proxy, r.rdb = redistest.NewProxy(t, r.server.Addr()), r.server.Client()
-			sim := proctest.Start(t, nil, "auddsim", "--tokens", token, "--match-share", "0.5", "--latency", "150ms", "--latency-jitter", "0.9")
+			r := rig.Bare(t, redistest.AOF("always"))
+			sim := proctest.Start(t, nil, "auddsim", "--tokens", r.Token, "--match-share", "0.5", "--latency", "150ms", "--latency-jitter", "0.9")
 			const listening = "auddsim listening on "
-			require.True(t, eventually(patience, func() bool { return strings.Contains(sim.Out.String(), listening) }))
+			proctest.Eventually(t, func() bool { return strings.Contains(sim.Out.String(), listening) })
 			url := strings.TrimSpace(strings.TrimPrefix(sim.Out.String(), listening))
-			r.sim = &auddsim.Server{URL: url, EnterpriseURL: url + "/enterprise/"}
-			clips := r.clips(files)
-			workers := []*proctest.Process{r.worker("--recognize-slots", "4"), r.worker("--recognize-slots", "4")}
+			r.Sim = &auddsim.Server{URL: url, EnterpriseURL: url + "/enterprise/"}
+			clips := clips(r, files)
+			workers := []*proctest.Process{r.Worker("--recognize-slots", "4"), r.Worker("--recognize-slots", "4")}
 
 			first := enqueueFolder(t, r, filepath.Dir(clips[0]))
-			require.Equal(t, files, first.Statuses["queued"])
-			require.True(t, eventually(patience, func() bool { return bill(t, url, "0").Requests >= int64(at) }))
+			require.Equal(t, files, first.Verdicts["queued"])
+			proctest.Eventually(t, func() bool { return bill(t, url, "0").Requests >= int64(at) })
 			workers[which].Stop(patience)
 			workers[which].Line("stopped", time.Second)
 
-			r.acked(patience)
+			r.WaitIdle(recognize)
 			b := bill(t, url, "1")
 			require.EqualValues(t, files, b.Units)
 			for _, c := range b.Contents {
@@ -55,42 +53,37 @@ func TestEveryFileHasOneResultAndOneUnitWhicheverWorkerIsStopped(t *testing.T) {
 					require.EqualValues(t, 1, c.Requests, "requests of %s", c.Name)
 				}
 			}
-			r.store = r.openStore()
+			r.OpenStore()
 			for _, it := range first.Items {
-				history, err := r.store.History(t.Context(), it.Key)
-				require.NoError(t, err)
-				require.Len(t, history, 1, it.Name)
-				require.Equal(t, tasks.Done, history[0].Verdict)
+				require.Equal(t, tasks.Done, requireOneResult(r, it.Key).Verdict)
 			}
-			calls, err := r.store.Calls(t.Context(), store.CallFilter{})
-			require.NoError(t, err)
-			require.Len(t, calls, files)
+			require.Len(t, r.Calls(store.CallFilter{}), files)
 			again := enqueueFolder(t, r, filepath.Dir(clips[0]))
-			require.Equal(t, files, again.Statuses["already_done"], "enqueuing again is answered from the store")
+			require.Equal(t, files, again.Verdicts["already_done"], "enqueued again, every file is known")
 			require.EqualValues(t, files, bill(t, url, "0").Units)
 		})
 	}
 }
 
-// enqueued is the part of enqueue's report that these tests read.
+// enqueued is the part of the report of enqueue that these tests read.
 type enqueued struct {
-	Statuses map[string]int `json:"statuses"`
+	Verdicts map[string]int `json:"verdicts"`
 	Items    []struct {
 		Name string `json:"name"`
 		Key  string `json:"key"`
 	} `json:"items"`
 }
 
-func enqueueFolder(t *testing.T, r *rig, folder string) enqueued {
+func enqueueFolder(t *testing.T, r *rig.Rig, folder string) enqueued {
 	t.Helper()
-	p := proctest.Run(t, r.env(), "enqueue", "recognize", folder, "--json")
+	p := proctest.Run(t, r.Env(), "enqueue", "recognize", folder, "--json")
 	require.Zero(t, p.ExitCode())
 	var report enqueued
 	require.NoError(t, json.Unmarshal([]byte(p.Out.String()), &report))
 	return report
 }
 
-// bill asks a simulator process what it charged.
+// bill returns the bill of a simulator process.
 func bill(t *testing.T, url, lines string) auddsim.Bill {
 	t.Helper()
 	resp, err := http.Get(url + "/_sim/bill?lines=" + lines)
@@ -103,45 +96,45 @@ func bill(t *testing.T, url, lines string) auddsim.Bill {
 	return b
 }
 
-func TestWorkerKilledDuringACallIsMournedAndTheTaskDoneOnce(t *testing.T) {
+func TestCallOfAKilledWorkerIsRecordedAndItsTaskIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{})
-	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize, Times: 1})
-	w := r.worker()
-	p := r.enqueue(r.named("killed.wav"))[0]
-	r.held(1)
+	hold := r.Sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize, Times: 1})
+	w := r.Worker()
+	p := enqueue(r, clip(r, "killed.wav"))[0]
+	r.WaitHeld(1)
 	w.Kill()
-	r.sim.Release(hold)
-	r.afterCrash(p)
+	r.Sim.Release(hold)
+	requireAfterCrash(r, p)
 }
 
-func TestSecondSignalExitsAtOnceAndTheCallIsCountedAsPossiblyBilled(t *testing.T) {
+func TestSecondSignalExitsAtOnceAndTheCallIsPossiblyBilled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{})
-	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize, Times: 1})
-	w := r.worker()
-	p := r.enqueue(r.named("second-signal.wav"))[0]
-	r.held(1)
+	hold := r.Sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize, Times: 1})
+	w := r.Worker()
+	p := enqueue(r, clip(r, "second-signal.wav"))[0]
+	r.WaitHeld(1)
 	w.Terminate()
 	w.Line("stopping: running calls finish, nothing new is taken", patience)
-	require.False(t, eventually(2*time.Second, func() bool { return !w.Running() }), "the first signal waits for the call")
+	proctest.Never(t, 2*time.Second, func() bool { return !w.Running() }, "the first signal waits for the call")
 	w.Terminate()
-	require.Equal(t, 2, w.Wait(patience), "a stop in order, once the call has timed out, is no 2")
-	r.sim.Release(hold)
-	r.afterCrash(p)
+	require.Equal(t, 2, w.Wait(patience), "exit code of a stop that does not wait for the call")
+	r.Sim.Release(hold)
+	requireAfterCrash(r, p)
 }
 
-// afterCrash starts a fresh worker after one died during the only call of p,
-// and checks that the call is accounted for and made once more.
-func (r *rig) afterCrash(p tasks.Payload) {
-	t := r.t
+// requireAfterCrash starts a new worker after one died during the only call of p,
+// and requires that the lost call is recorded and made once more.
+func requireAfterCrash(r *rig.Rig, p tasks.Payload) {
+	t := r.T
 	t.Helper()
-	r.age(tasks.Recognize, 1)
-	r.worker()
-	s := r.standing(p, patience)
+	expireLease(r)
+	r.Worker()
+	s := r.WaitFinished(p)
 	require.Equal(t, tasks.Match, s.Outcome)
-	require.Equal(t, redistest.Counts{Completed: 1}, r.acked(patience))
-	calls := r.calls(p)
+	require.Equal(t, redistest.Counts{Completed: 1}, r.WaitIdle(recognize))
+	calls := callsOf(r, p)
 	require.Len(t, calls, 2)
 	lost, good := calls[0], calls[1]
 	if lost.Outcome != tasks.Crash {
@@ -152,8 +145,6 @@ func (r *rig) afterCrash(p tasks.Payload) {
 	require.EqualValues(t, 1, lost.Units)
 	require.Equal(t, tasks.Match, good.Outcome)
 	require.False(t, good.PossiblyBilled)
-	require.Len(t, r.requests(p), 2)
-	history, err := r.store.History(t.Context(), p.Key)
-	require.NoError(t, err)
-	require.Len(t, history, 1)
+	require.Len(t, r.Requests(p), 2)
+	requireOneResult(r, p.Key)
 }

@@ -27,7 +27,7 @@ var drawing = map[string]room{
 		"the worker imports every leaf package, but no command, and no package for tests",
 	},
 	"ops": {
-		[]string{"tasks", "admission", "idempotency", "store", "spool", "intake", "internal/queue", "internal/redisconn"},
+		[]string{"tasks", "admission", "idempotency", "store", "spool", "intake", "internal/queue", "internal/redisconn", "internal/text"},
 		"an operator's reports and actions read state and call AudD never: no client, no policy, no flags",
 	},
 	"dashboards": {nil, "dashboards are data and the names they use"},
@@ -44,7 +44,7 @@ var drawing = map[string]room{
 		"the producer goes through intake and needs no API token",
 	},
 	"cmd/inspect": {
-		[]string{"tasks", "admission", "idempotency", "store", "intake", "ops", "internal/cli", "internal/redisconn", "internal/settings"},
+		[]string{"tasks", "admission", "idempotency", "store", "intake", "ops", "internal/cli", "internal/redisconn", "internal/settings", "internal/text"},
 		"the operator's tool reads state, it never calls AudD",
 	},
 	"cmd/auddsim": {
@@ -54,7 +54,7 @@ var drawing = map[string]room{
 	"internal/auddsim": {[]string{"tasks"}, "the simulator is AudD's side of the wire and shares no code with the client"},
 	"internal/child":   {nil, "a child process knows nothing of who starts it"},
 	"internal/cli": {
-		[]string{"internal/redisconn", "internal/settings"},
+		[]string{"internal/redisconn", "internal/settings", "internal/text"},
 		"exit codes, help, tables and error sentences are the same for every command, whatever it does",
 	},
 	"internal/devredis": {[]string{"internal/child"}, "the embedded Redis knows nothing of jobs"},
@@ -68,6 +68,7 @@ var drawing = map[string]room{
 		[]string{"internal/devredis", "internal/redisconn", "internal/queue/asynqkey"},
 		"a redis-server for tests knows nothing of jobs but where asynq keeps them",
 	},
+	"internal/text":      {nil, "writing numbers and moments needs nothing of ours"},
 	"internal/settings":  {nil, "reading settings knows nothing of who has them"},
 	"internal/testaudio": {nil, "test audio is bytes"},
 }

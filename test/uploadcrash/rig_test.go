@@ -222,7 +222,7 @@ func (r *rig) seen(p *proctest.Process) bool {
 
 func (r *rig) look() idempotency.UploadStatus {
 	r.t.Helper()
-	st, err := r.ledger.Look(r.t.Context(), r.task.Key)
+	st, err := r.ledger.Status(r.t.Context(), r.task.Key)
 	require.NoError(r.t, err)
 	return st
 }

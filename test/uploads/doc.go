@@ -1,6 +1,4 @@
-// Package uploads is the black box of `enqueue upload`: built commands, a real
-// redis-server and the simulator's catalog. However often enqueuing and the
-// workers are interrupted, each upload is sent once, and ledger and catalog
-// agree. A proxy before Redis stops answering in the middle of a chunk, and only
-// then comes a Ctrl-C.
+// Package uploads tests `enqueue upload` as users run it: built commands, a real
+// redis-server and the simulator's catalog. However often enqueue and the workers
+// are interrupted, each upload is sent once, and the ledger and the catalog agree.
 package uploads

@@ -10,104 +10,103 @@ import (
 	"reprise/idempotency"
 	"reprise/internal/auddsim"
 	"reprise/internal/proctest"
+	"reprise/internal/queue/asynqkey"
 	"reprise/internal/redistest"
+	"reprise/test/rig"
 )
 
-// tracks are more than four interrupted runs queue, each a chunk of 50 at most.
+// tracks is more than four interrupted runs can queue: each queues a chunk of
+// at most 50.
 const tracks = 300
 
-func TestAManifestInterruptedAtWillIsUploadedOnce(t *testing.T) {
+func TestInterruptedManifestIsUploadedOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	manifest, hashes := r.catalog(tracks)
-	worker := r.worker()
+	manifest, hashes := catalog(r, tracks)
+	worker := startWorker(r)
 
 	for n, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGINT, syscall.SIGKILL, syscall.SIGINT} {
-		r.interrupted(sig, manifest)
-		if n == 1 { // the worker finishes what it holds, and another one goes on
+		interrupt(r, sig, manifest)
+		if n == 1 { // the worker finishes its running tasks, and another one continues
 			worker.Stop(patience)
-			worker = r.worker()
+			worker = startWorker(r)
 		}
 	}
-	require.Less(t, r.entered(), tracks, "an interruption came too late to be one")
+	require.Less(t, entered(r), tracks, "every interruption came before the end")
 
-	last := r.enqueue("--manifest", manifest)
-	require.True(t, eventually(patience, func() bool { return r.entered() > tracks-40 }))
+	last := enqueue(r, "--manifest", manifest)
+	proctest.Eventually(t, func() bool { return entered(r) > tracks-40 })
 	worker.Terminate()
 	require.Zero(t, last.Wait(patience), "exit code of enqueue")
 	require.Zero(t, worker.Wait(patience), "exit code of the worker")
-	r.worker()
+	startWorker(r)
 
-	require.True(t, eventually(2*patience, func() bool { return len(r.sim.Catalog()) >= tracks }), "%d in the catalog", len(r.sim.Catalog()))
-	waited := r.enqueue("--manifest", manifest, "--wait")
+	proctest.Eventually(t, func() bool { return len(r.Sim.Catalog()) >= tracks }, "%d in the catalog", func() any { return len(r.Sim.Catalog()) })
+	waited := enqueue(r, "--manifest", manifest, "--wait")
 	require.Zero(t, waited.Wait(patience), "exit code of enqueue --wait")
 	require.Contains(t, waited.Out.String(), "300 inputs finished: 300 uploaded")
-	r.agree(hashes)
+	requireAgreement(r, hashes)
 
-	known := r.enqueue("--manifest", manifest)
+	known := enqueue(r, "--manifest", manifest)
 	require.Zero(t, known.Wait(patience))
 	require.Contains(t, known.Out.String(), "0 queued, 300 known (free); 0 units at most")
-	r.agree(hashes)
+	requireAgreement(r, hashes)
 }
 
-// interrupted runs enqueue and ends it by a signal in the middle of a chunk:
-// Redis has taken some uploads of it, and answers nobody until the signal has
-// arrived.
-func (r *rig) interrupted(sig syscall.Signal, manifest string) {
-	r.t.Helper()
+// interrupt runs enqueue and sends it a signal in the middle of a chunk: Redis
+// has taken some of its uploads and answers no more until the signal is sent.
+func interrupt(r *rig.Rig, sig syscall.Signal, manifest string) {
+	r.T.Helper()
 	queued := 0
-	queues := redistest.Containing("evalsha", "asynq:{upload}:pending")
-	silent := r.proxy.BlackholeAt(func(request []byte) bool {
+	queues := redistest.Containing("evalsha", asynqkey.Of(queue, asynqkey.Pending))
+	silent := r.Proxy.BlackholeAt(func(request []byte) bool {
 		if queues(request) {
 			queued++
 		}
 		return queued > 5
 	})
-	p := r.enqueue("--manifest", manifest)
-	select {
-	case <-silent:
-	case <-time.After(patience):
-		require.Fail(r.t, "nothing more was queued")
-	}
+	p := enqueue(r, "--manifest", manifest)
+	proctest.Receive(r.T, silent, "nothing more was queued")
 	p.Signal(sig)
-	proctest.Pass(200 * time.Millisecond) // it arrives
-	r.proxy.Restore()
+	proctest.Pass(200 * time.Millisecond) // for the signal to arrive
+	r.Proxy.Restore()
 	code := p.Wait(patience)
 	if sig == syscall.SIGKILL {
-		require.Equal(r.t, -1, code)
+		require.Equal(r.T, -1, code)
 		return
 	}
-	require.Equal(r.t, 3, code, "exit code of an interrupted enqueue")
-	require.Contains(r.t, p.Log.String(), "enqueue: stopped: ")
-	require.Contains(r.t, p.Log.String(), "run the same command again to go on, nothing is queued twice")
+	require.Equal(r.T, 3, code, "exit code of an interrupted enqueue")
+	require.Contains(r.T, p.Log.String(), "enqueue: stopped: ")
+	require.Contains(r.T, p.Log.String(), "run the same command again to go on, nothing is queued twice")
 }
 
-// agree compares files, ledger and the simulator entry by entry.
-func (r *rig) agree(hashes map[int64]string) {
-	r.t.Helper()
-	bill := r.sim.Bill()
-	require.EqualValues(r.t, tracks, bill.Units, "units billed")
-	sent := r.sim.Requests(auddsim.Filter{Path: "upload"})
-	whole := map[int64]bool{} // by slot
+// requireAgreement requires that the files, the ledger and the simulator agree
+// about every upload.
+func requireAgreement(r *rig.Rig, hashes map[int64]string) {
+	r.T.Helper()
+	bill := r.Sim.Bill()
+	require.EqualValues(r.T, tracks, bill.Units, "units billed")
+	sent := r.Sim.Requests(auddsim.Filter{Path: "upload"})
+	whole := map[int64]bool{} // by audio_id
 	for _, q := range sent {
 		if q.BodyBytes == 0 && !q.Complete {
-			continue // a head whose latch could not be had in time: nothing was uploaded, nothing billed
+			continue // the latch was not granted in time: the head was sent, nothing was uploaded or billed
 		}
-		require.True(r.t, q.Complete && q.AudioID != nil && !whole[*q.AudioID], "not whole, or not the first: %+v", q)
+		require.True(r.T, q.Complete && q.AudioID != nil && !whole[*q.AudioID], "incomplete, or a second upload: %+v", q)
 		whole[*q.AudioID] = true
 	}
-	require.Len(r.t, whole, tracks)
-	entries, sends := r.ledger()
-	require.Len(r.t, entries, tracks)
-	catalog := r.sim.Catalog()
-	require.Len(r.t, catalog, tracks)
+	require.Len(r.T, whole, tracks)
+	entries, latches := ledger(r)
+	require.Len(r.T, entries, tracks)
+	catalog := r.Sim.Catalog()
+	require.Len(r.T, catalog, tracks)
 	for _, slot := range catalog {
 		e := entries[slot.AudioID]
-		require.Len(r.t, slot.History, 1, "uploads into audio_id %d", slot.AudioID)
-		require.Equal(r.t, hashes[slot.AudioID], slot.Hash, "content of audio_id %d at AudD", slot.AudioID)
-		require.Equal(r.t, slot.Hash, e.SHA256, "content of audio_id %d in the ledger", slot.AudioID)
-		require.Equal(r.t, idempotency.Settled, e.State, "audio_id %d", slot.AudioID)
-		require.Equal(r.t, e.Key, e.Owner, "owner of audio_id %d", slot.AudioID)
-		require.Equal(r.t, 1, sends[slot.AudioID], "latches of audio_id %d", slot.AudioID)
+		require.Len(r.T, slot.History, 1, "uploads into audio_id %d", slot.AudioID)
+		require.Equal(r.T, hashes[slot.AudioID], slot.Hash, "content of audio_id %d at AudD", slot.AudioID)
+		require.Equal(r.T, slot.Hash, e.SHA256, "content of audio_id %d in the ledger", slot.AudioID)
+		require.Equal(r.T, idempotency.Settled, e.State, "audio_id %d", slot.AudioID)
+		require.Equal(r.T, e.Key, e.Owner, "owner of audio_id %d", slot.AudioID)
+		require.Equal(r.T, 1, latches[slot.AudioID], "latches of audio_id %d", slot.AudioID)
 	}
 }

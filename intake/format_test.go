@@ -3,12 +3,14 @@ package intake
 import (
 	"bytes"
 	"encoding/binary"
+	"reprise/internal/testaudio"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestContentAndLengthAreReadWithoutTheName(t *testing.T) {
+func TestFormatAndLengthComeFromTheContent(t *testing.T) {
 	t.Parallel()
 	id3 := append([]byte("ID3\x03\x00\x00\x00\x00\x01\x00"), make([]byte, 128)...)
 	xing := mp3(40, 9)
@@ -21,9 +23,9 @@ func TestContentAndLengthAreReadWithoutTheName(t *testing.T) {
 		format  string
 		seconds float64
 	}{
-		"WAV":                            {wav(2.5, 1), "audio/wav", 2.5},
-		"WAV that was streamed":          {wavOf(make([]byte, 4000), 0xffffffff), "audio/wav", 0.5},
-		"WAV whose writer was killed":    {wavOf(make([]byte, 4000), 80000), "audio/wav", 0.5},
+		"WAV":                            {testaudio.WAV(2500*time.Millisecond, "1"), "audio/wav", 2.5},
+		"WAV of a streaming writer":      {wavOf(make([]byte, 4000), 0xffffffff), "audio/wav", 0.5},
+		"WAV of a killed writer":         {wavOf(make([]byte, 4000), 80000), "audio/wav", 0.5},
 		"FLAC":                           {flac(44100, 44100*90), "audio/flac", 90},
 		"FLAC of unknown length":         {flac(44100, 0), "audio/flac", 0},
 		"FLAC behind an ID3 tag":         {append(bytes.Clone(id3), flac(48000, 48000*3)...), "audio/flac", 3},
@@ -47,7 +49,7 @@ func TestContentAndLengthAreReadWithoutTheName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, size := bytes.NewReader(c.content), int64(len(c.content))
-			format, err := sniff(r, size)
+			format, err := detectFormat(r, size)
 			require.NoError(t, err)
 			require.Equal(t, c.format, format)
 			require.InDelta(t, c.seconds, duration(r, size, format), 0.02)
@@ -55,33 +57,33 @@ func TestContentAndLengthAreReadWithoutTheName(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAudioIsRefusedByContent(t *testing.T) {
+func TestFileThatIsNotAudioIsRefusedByItsContent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ content, want string }{
 		"text":         {"hello, this is a text\n", "is neither audio nor video: its content is text/plain"},
 		"PNG":          {"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR", "is neither audio nor video: its content is image/png"},
 		"random bytes": {"\x01\x02\x03\x04\x05\x06\xff\xfe\xfd", "is neither audio nor video"},
 		"playlist":     {"#EXTM3U\n#EXTINF:1,x\nx.mp3\n", "is neither audio nor video"},
-		"MIDI":         {"MThd\x00\x00\x00\x06\x00\x00\x00\x01", "holds notes (MIDI), no sound"},
+		"MIDI":         {"MThd\x00\x00\x00\x06\x00\x00\x00\x01", "is MIDI, which contains notes but no audio"},
 		"one byte":     {"\xff", "is neither audio nor video"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := sniff(bytes.NewReader([]byte(c.content)), int64(len(c.content)))
+			_, err := detectFormat(bytes.NewReader([]byte(c.content)), int64(len(c.content)))
 			require.ErrorContains(t, err, c.want)
 		})
 	}
 }
 
-// Headers are read from files anybody may send: whatever they claim, reading
-// them ends and never panics.
+// A file may come from anyone: whatever its headers claim, reading them ends and
+// does not panic.
 func FuzzDuration(f *testing.F) {
-	for _, seed := range [][]byte{wav(0.1, 1), flac(44100, 10), mp3(5, 9), opus(1000), mp4(10, 20), adts(2), []byte("FORM\x00\x00\x00\x2eAIFFCOMM\x00\x00\x00\x12")} {
+	for _, seed := range [][]byte{testaudio.WAV(100*time.Millisecond, "1"), flac(44100, 10), mp3(5, 9), opus(1000), mp4(10, 20), adts(2), []byte("FORM\x00\x00\x00\x2eAIFFCOMM\x00\x00\x00\x12")} {
 		f.Add(seed)
 	}
 	formats := []string{"audio/wav", "audio/flac", "audio/aiff", "audio/mpeg", "audio/ogg", "video/mp4"}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, _ = sniff(bytes.NewReader(b), int64(len(b)))
+		_, _ = detectFormat(bytes.NewReader(b), int64(len(b)))
 		for _, format := range formats {
 			if s := duration(bytes.NewReader(b), int64(len(b)), format); s < 0 || s > maxSeconds {
 				t.Fatalf("%s: %f seconds", format, s)

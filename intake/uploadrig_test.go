@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,16 +17,16 @@ import (
 	"reprise/tasks"
 )
 
-// catalogBench is a bench with the upload ledger.
-type catalogBench struct {
-	*bench
+// uploadRig is a rig with the upload ledger.
+type uploadRig struct {
+	*rig
 	ledger *idempotency.Ledger
 	sends  int
 }
 
-func setupUploads(t *testing.T) *catalogBench {
+func setupUploads(t *testing.T) *uploadRig {
 	t.Helper()
-	b := &catalogBench{bench: setup(t)}
+	b := &uploadRig{rig: setup(t)}
 	var err error
 	b.ledger, err = idempotency.New(t.Context(), b.store.DB(), idempotency.DefaultConfig())
 	require.NoError(t, err)
@@ -41,43 +42,30 @@ func one(id int64) Request {
 
 func replacing(id int64) Request { r := one(id); r.Replace = true; return r }
 func forcing(id int64) Request   { r := one(id); r.Force = true; return r }
-func allotting() Request {
+func assigning() Request {
 	return Request{Path: tasks.Upload, Params: tasks.Params{Source: "main"}, NextID: true, By: "ann"}
 }
 
-func (b *catalogBench) manifest(text string) *Plan {
+// manifest plans a manifest whose files are in the folder of the rig.
+func (b *uploadRig) manifest(text string) *Plan {
 	b.t.Helper()
 	m := manifest(b.t, text)
 	for i := range m.rows {
-		m.rows[i].path = m.dirless(i, b.dir)
+		m.rows[i].path = strings.Replace(m.rows[i].path, "/catalog", b.dir, 1)
 	}
-	return b.planOf(m)
-}
-
-// dirless moves a row's file from the manifest's folder of the tests to dir.
-func (m *Manifest) dirless(i int, dir string) string {
-	const folder = "/catalog/"
-	if p := m.rows[i].path; len(p) > len(folder) {
-		return dir + "/" + p[len(folder):]
-	}
-	return ""
-}
-
-func (b *catalogBench) planOf(m *Manifest) *Plan {
-	b.t.Helper()
 	p, err := b.PlanManifest(b.t.Context(), Request{Path: tasks.Upload, Params: tasks.Params{Source: "main"}}, m, nil)
 	require.NoError(b.t, err)
 	return p
 }
 
-func (b *catalogBench) queued() redistest.Counts {
+func (b *uploadRig) queued() redistest.Counts {
 	b.t.Helper()
 	c, err := redistest.CountTasks(b.t.Context(), b.rdb, "upload")
 	require.NoError(b.t, err)
 	return c
 }
 
-func (b *catalogBench) ids(p *Plan) (ids []int64) {
+func (b *uploadRig) ids(p *Plan) (ids []int64) {
 	for i := range p.Items {
 		id, ok := p.Items[i].AudioID()
 		if !ok {
@@ -88,15 +76,15 @@ func (b *catalogBench) ids(p *Plan) (ids []int64) {
 	return ids
 }
 
-func (b *catalogBench) look(key string) idempotency.UploadStatus {
+func (b *uploadRig) look(key string) idempotency.UploadStatus {
 	b.t.Helper()
-	st, err := b.ledger.Look(b.t.Context(), key)
+	st, err := b.ledger.Status(b.t.Context(), key)
 	require.NoError(b.t, err)
 	return st
 }
 
-// latch sends the upload of an item as a worker would, without an answer yet.
-func (b *catalogBench) latch(it Item) string {
+// latch starts the send of an upload as a worker does, without an answer yet.
+func (b *uploadRig) latch(it Item) string {
 	b.t.Helper()
 	b.sends++
 	attempt := fmt.Sprintf("attempt-%d", b.sends)
@@ -108,15 +96,15 @@ func (b *catalogBench) latch(it Item) string {
 	return attempt
 }
 
-// ends concludes the send and settles the task in the store, as a worker does.
-func (b *catalogBench) ends(it Item, attempt string, effect idempotency.Effect, s store.Settlement) {
+// conclude concludes the send and settles the task in the store, as a worker does.
+func (b *uploadRig) conclude(it Item, attempt string, effect tasks.LatchEffect, s store.Settlement) {
 	b.t.Helper()
 	_, err := b.ledger.Conclude(b.t.Context(), attempt, idempotency.Conclusion{Effect: effect, Outcome: s.Outcome, Reason: s.Reason, At: b.now})
 	require.NoError(b.t, err)
 	b.settle(it, s)
 }
 
-func (b *catalogBench) settle(it Item, s store.Settlement) {
+func (b *uploadRig) settle(it Item, s store.Settlement) {
 	b.t.Helper()
 	st, err := b.store.TaskStatus(b.t.Context(), it.Payload.Key)
 	require.NoError(b.t, err)
@@ -134,15 +122,15 @@ var (
 	slotLost       = store.Settlement{Verdict: tasks.Archive, Outcome: tasks.InvalidRequest, Reason: "invalid_request: slot", Final: true}
 )
 
-// send carries out a queued upload.
-func (b *catalogBench) send(it Item, effect idempotency.Effect, s store.Settlement) {
+// send runs a queued upload to its end.
+func (b *uploadRig) send(it Item, effect tasks.LatchEffect, s store.Settlement) {
 	b.t.Helper()
-	b.ends(it, b.latch(it), effect, s)
+	b.conclude(it, b.latch(it), effect, s)
 	b.drain(s.Verdict)
 }
 
-// drain lets asynq finish what is pending: the store knows the verdict already.
-func (b *catalogBench) drain(v tasks.Verdict) {
+// drain lets asynq end the pending tasks. The store has their verdict already.
+func (b *uploadRig) drain(v tasks.Verdict) {
 	b.t.Helper()
 	server := asynq.NewServerFromRedisClient(b.rdb, asynq.Config{
 		Queues: map[string]int{"upload": 1}, LogLevel: asynq.FatalLevel, TaskCheckInterval: 10 * time.Millisecond,

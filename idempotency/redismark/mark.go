@@ -1,0 +1,46 @@
+// Package redismark keeps the latest mark of the upload ledger in Redis, so that a ledger that was restored from an old
+// backup is noticed.
+package redismark
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"reprise/idempotency"
+)
+
+// key is a hash: ledger, seq and token of the latest mark. No TTL.
+const key = "reprise:{ledger}:mark"
+
+//go:embed remember.lua
+var rememberLua string
+
+var rememberScript = redis.NewScript(rememberLua)
+
+// Read returns the mark that is remembered; the zero Mark if there is none.
+func Read(ctx context.Context, rdb redis.UniversalClient) (idempotency.Mark, error) {
+	h, err := rdb.HGetAll(ctx, key).Result()
+	if err != nil {
+		return idempotency.Mark{}, fmt.Errorf("read the remembered ledger mark: %w", err)
+	}
+	if len(h) == 0 {
+		return idempotency.Mark{}, nil
+	}
+	seq, err := strconv.ParseInt(h["seq"], 10, 64)
+	if err != nil {
+		return idempotency.Mark{}, fmt.Errorf("read the remembered ledger mark: %w", err)
+	}
+	return idempotency.Mark{Ledger: h["ledger"], Seq: seq, Token: h["token"]}, nil
+}
+
+// Write remembers a mark. An older one of the same ledger changes nothing.
+func Write(ctx context.Context, rdb redis.UniversalClient, m idempotency.Mark) error {
+	if err := rememberScript.Run(ctx, rdb, []string{key}, m.Ledger, m.Seq, m.Token).Err(); err != nil {
+		return fmt.Errorf("remember the ledger's mark: %w", err)
+	}
+	return nil
+}
