@@ -11,37 +11,40 @@ import (
 	"reprise/tasks"
 )
 
-// ErrAttemptSettled says that the attempt id was used and settled before: the caller
-// must make a new one.
+// ErrAttemptSettled says that the attempt id was used and settled before: the
+// caller must make a new one.
 var ErrAttemptSettled = errors.New("attempt was settled already")
 
-// ErrTaskEnded says that the task has its verdict already, in a settlement that SQL
-// has not got yet (EndedKey).
+// ErrTaskEnded says that the task already has its verdict, in a settlement that is
+// not in SQL yet (EndedKey).
 var ErrTaskEnded = errors.New("task has its verdict already")
 
-// Acquire asks for one call, in about one round trip; it never waits for a
-// gate to open, at most Config.Lookahead for the start it was promised. After
-// a refusal Wait tells when to ask again. The error is a *Refusal, an
-// *InFlight, a *MissingPeriods, ErrEnded, ErrSettled, the end of ctx, or wraps
+var (
+	errLimitsMissing = errors.New("limits are not in Redis")
+	errClockSkew     = errors.New("the clock of Redis differs from this machine's by more than a day: no unit budget can be charged; correct the clocks")
+	errReply         = errors.New("unknown reply")
+)
+
+// Acquire asks for one call, in about one round trip. It never waits for a gate to
+// open, but up to Config.Lookahead for the start it was promised. After a refusal
+// Wait returns when to ask again. The error is a *Refusal, an *InFlight, a
+// *MissingPeriods, ErrTaskEnded, ErrAttemptSettled, the end of ctx, or wraps
 // ErrUnavailable; with any error there is no permit.
 func (g *Gates) Acquire(ctx context.Context, r Request) (*Permit, error) {
 	if err := r.check(); err != nil {
 		return nil, fmt.Errorf("acquire: %w", err)
 	}
-	if refusal := g.waiters.stepBack(r); refusal != nil {
+	if refusal := g.waiters.refuseNewcomer(r); refusal != nil {
 		return nil, refusal
 	}
-	p, start, err := g.ask(ctx, r)
-	if errors.Is(err, errUnseeded) {
+	p, start, err := g.acquire(ctx, r)
+	if errors.Is(err, errLimitsMissing) {
 		if _, err = g.SeedLimits(ctx); err == nil {
-			p, start, err = g.ask(ctx, r)
-		}
-		if errors.Is(err, errUnseeded) {
-			err = fmt.Errorf("load limits: %w: %w", ErrUnavailable, err)
+			p, start, err = g.acquire(ctx, r)
 		}
 	}
 	if _, refused := errors.AsType[*Refusal](err); !refused {
-		g.waiters.over(r.Key)
+		g.waiters.forget(r.Key)
 	}
 	if err != nil {
 		return nil, err
@@ -49,27 +52,21 @@ func (g *Gates) Acquire(ctx context.Context, r Request) (*Permit, error) {
 	if start <= 0 {
 		return p, nil
 	}
-	timer := time.NewTimer(start)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return p, nil
-	case <-ctx.Done():
-		g.SettleLater(p, unsent)
-		return nil, ctx.Err()
+	if err := sleep(ctx, start); err != nil {
+		g.SettleLater(p, unused)
+		return nil, err
 	}
+	return p, nil
 }
 
-var errUnseeded = errors.New("limits are not loaded")
-
-// unsent settles a permit nobody used.
-var unsent = CallReport{Outcome: tasks.Interrupted, Channel: tasks.ChannelNone}
+// unused settles a permit that no call was made with.
+var unused = CallReport{Outcome: tasks.Interrupted, Channel: tasks.ChannelNone}
 
 func (r Request) check() error {
 	switch {
 	case r.Key == "" || r.AttemptID == "":
 		return errors.New("request has no Key or no AttemptID")
-	case strings.ContainsAny(r.Key+r.AttemptID, " \n") || r.AttemptID == "-":
+	case strings.ContainsAny(r.Key+r.AttemptID, " \n"):
 		return errors.New("request has spaces in its Key or AttemptID")
 	case strings.ContainsAny(r.Group, ",: "):
 		return fmt.Errorf("group %q must not contain commas, colons or spaces", r.Group)
@@ -80,18 +77,64 @@ func (r Request) check() error {
 	return err
 }
 
-func (g *Gates) ask(ctx context.Context, r Request) (*Permit, time.Duration, error) {
-	o := &op{args: []any{
-		r.Key, r.AttemptID, string(r.Path), r.Group, r.Generation, r.Units, flag(r.UnitsBounded), strings.Join(r.Exclude, ","), r.Pinned,
-		rand.Int32(), rand.Int32(),
-	}}
-	o.orphan = func(a answer) { g.giveBack(r, a) }
+// acquireRequest is one acquire of lua/exchange.lua. The random numbers choose
+// among sources and spread the callers that are refused.
+type acquireRequest struct {
+	Request
+	RandomA int32 `json:"random_a"`
+	RandomB int32 `json:"random_b"`
+}
+
+// acquireReply is its reply.
+type acquireReply struct {
+	Result     result   `json:"result"`
+	StartIn    int64    `json:"start_in_us"`
+	Record     record   `json:"record"`
+	Gate       Gate     `json:"gate"`
+	Source     string   `json:"source"`
+	WaitMillis int64    `json:"wait_ms"`
+	AllBlocked bool     `json:"all_blocked"`
+	Permanent  bool     `json:"permanent"`
+	Reason     string   `json:"reason"`
+	Now        int64    `json:"now"`
+	Budgets    []string `json:"budgets"`
+}
+
+// result is what a script decided.
+type result string
+
+const (
+	resultGranted        result = "granted"
+	resultRefused        result = "refused"
+	resultInFlight       result = "in_flight"
+	resultMissing        result = "missing"
+	resultLimitsMissing  result = "limits_missing"
+	resultClockSkew      result = "clock_skew"
+	resultAttemptSettled result = "attempt_settled"
+	resultTaskEnded      result = "task_ended"
+)
+
+// failure is why the gates could not decide; nil if they did.
+func (r result) failure() error {
+	switch r {
+	case resultLimitsMissing:
+		return fmt.Errorf("%w: %w", ErrUnavailable, errLimitsMissing)
+	case resultClockSkew:
+		return fmt.Errorf("%w: %w", ErrUnavailable, errClockSkew)
+	}
+	return nil
+}
+
+// acquire returns a permit and how long to wait for its start.
+func (g *Gates) acquire(ctx context.Context, r Request) (*Permit, time.Duration, error) {
+	o := &op{acquire: &acquireRequest{Request: r, RandomA: rand.Int32(), RandomB: rand.Int32()}}
+	o.abandoned = func(a answer) { g.giveBack(r, a) }
 	bounded, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
-	a := g.combiner.do(bounded, o)
+	a := g.batcher.do(bounded, o)
 	switch {
 	case a.err == nil:
-		return g.read1(r, a)
+		return g.read(r, a)
 	case errors.Is(a.err, ErrUnavailable):
 		g.giveBack(r, a) // it may have been granted and only the answer got lost
 		return nil, 0, a.err
@@ -101,67 +144,60 @@ func (g *Gates) ask(ctx context.Context, r Request) (*Permit, time.Duration, err
 	return nil, 0, fmt.Errorf("acquire: %w: %w", ErrUnavailable, a.err)
 }
 
-// read1 reads the answer to one acquire.
-func (g *Gates) read1(r Request, a answer) (*Permit, time.Duration, error) {
-	f := reader{list: asList(a.entry)}
-	code := f.int()
-	if f.bad {
-		return nil, 0, unreadable()
-	}
-	switch code {
-	case 0:
-		ref := &Refusal{Gate: Gate(f.text()), Source: f.text(), RetryAfter: f.millis(), AllBlocked: f.bool(), Permanent: f.bool(), Reason: f.text()}
-		full := ref.Gate.isBudget() || ref.Gate == GateHalt && ref.Reason == string(tasks.Quota)
-		ref.FailFast = full && g.cfg.QuotaFull == tasks.QuotaFailFast
-		if !f.bad {
-			return nil, 0, ref
+// read turns the answer to one acquire into a permit or an error.
+func (g *Gates) read(r Request, a answer) (*Permit, time.Duration, error) {
+	reply := a.reply
+	switch reply.Result {
+	case resultGranted:
+		p := reply.Record.permit(r)
+		p.trusted = g.cfg.PermitTTL - trustMargin
+		p.confirm(a.asked)
+		g.mu.Lock()
+		g.permits[p.AttemptID] = p
+		g.mu.Unlock()
+		return p, time.Duration(reply.StartIn) * time.Microsecond, nil
+	case resultRefused:
+		refusal := &Refusal{
+			Gate: reply.Gate, Source: reply.Source, RetryAfter: millis(reply.WaitMillis), AllBlocked: reply.AllBlocked, Permanent: reply.Permanent,
+			Reason: reply.Reason,
 		}
-	case 1:
-		p, start := f.permit(r)
-		if !f.bad {
-			p.trusted = g.cfg.PermitTTL - trustMargin
-			p.confirm(a.asked)
-			g.mu.Lock()
-			g.permits[p.AttemptID] = p
-			g.mu.Unlock()
-			return p, start, nil
-		}
-	case 2:
-		until, now := f.int(), f.int()
-		if !f.bad {
-			return nil, 0, &InFlight{Until: time.Now().Add(time.Duration(until-now) * time.Millisecond)}
-		}
-	case 3:
-		found := f.int()
-		return nil, 0, g.missing(found, f.list)
-	case 4:
-		return nil, 0, errUnseeded
-	case 5:
+		usedUp := refusal.Gate.isBudget() || refusal.Gate == GateHalt && refusal.Reason == string(tasks.Quota)
+		refusal.FailFast = usedUp && g.cfg.QuotaFull == tasks.QuotaFailFast
+		return nil, 0, refusal
+	case resultInFlight:
+		return nil, 0, &InFlight{Until: time.Now().Add(millis(reply.WaitMillis))}
+	case resultMissing:
+		return nil, 0, g.missing(reply.Now, reply.Budgets)
+	case resultAttemptSettled:
 		return nil, 0, ErrAttemptSettled
-	case 6:
+	case resultTaskEnded:
 		return nil, 0, ErrTaskEnded
+	case resultLimitsMissing, resultClockSkew:
+		return nil, 0, reply.Result.failure()
 	}
-	return nil, 0, unreadable()
+	return nil, 0, fmt.Errorf("read admission reply: %w: %w %q", ErrUnavailable, errReply, reply.Result)
 }
 
-// giveBack settles an acquire whose caller is gone, or whose answer is.
+// giveBack settles an acquire that nobody waits for any more, or whose answer is lost.
 func (g *Gates) giveBack(r Request, a answer) {
 	p := &Permit{Key: r.Key, AttemptID: r.AttemptID, Path: r.Path, Group: r.Group, generation: r.Generation}
 	if a.err == nil {
-		f := reader{list: asList(a.entry)}
-		if f.int() != 1 {
+		if a.reply.Result != resultGranted {
 			return
 		}
-		if granted, _ := f.permit(r); !f.bad {
-			p = granted
-		}
+		p = a.reply.Record.permit(r)
 	}
-	g.SettleLater(p, unsent)
+	g.SettleLater(p, unused)
 }
 
-func flag(b bool) int {
-	if b {
-		return 1
+// sleep waits for d or the end of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return 0
 }

@@ -32,9 +32,9 @@ func TestAcquireRepeatsItsAnswer(t *testing.T) {
 	first, again := b.acquire(r), b.acquire(r)
 	require.Equal(t, first.Source, again.Source)
 	require.Equal(t, first.Record, again.Record)
-	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
-	require.Equal(t, "1", b.rec("recognize_x", "pb"))
-	require.EqualValues(t, 1, b.num("b:"+first.budgets, "reserved"))
+	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
+	require.Equal(t, "1", b.rec("recognize_x", "possibly_billed"))
+	require.EqualValues(t, 1, b.num("budget:"+first.budgets, "reserved"))
 }
 
 func TestSettleCountsOnce(t *testing.T) {
@@ -53,7 +53,7 @@ func TestSettleCountsOnce(t *testing.T) {
 	require.Equal(t, time.Second, p.Record.Spent)
 	require.False(t, p.Record.FirstFailure.IsZero())
 	require.Nil(t, p.Lost)
-	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
+	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
 }
 
 // The answer to a settle may be lost and its repeat come when the next
@@ -72,8 +72,8 @@ func TestARepeatedSettleChangesNothingAfterLaterAttempts(t *testing.T) {
 		for _, p := range past {
 			b.settle(p, failed)
 		}
-		require.EqualValues(t, 4, b.num(mainRecognize, "fails"), when)
-		require.EqualValues(t, charged, b.num("b:"+past[0].budgets, "spent"), when)
+		require.EqualValues(t, 4, b.num(mainRecognize, "failures_in_row"), when)
+		require.EqualValues(t, charged, b.num("budget:"+past[0].budgets, "spent"), when)
 	}
 	repeat("settled", 4)
 	require.Equal(t, "4", b.rec("recognize_x", "counted"))
@@ -101,8 +101,8 @@ func TestARepeatedSettleOfALostOrUnknownAttemptChangesNothing(t *testing.T) {
 	for range 2 {
 		b.settle(lost, failed)
 		b.settle(unknown, failed)
-		require.EqualValues(t, 2, b.num("b:"+lost.budgets, "spent"))
-		require.EqualValues(t, 2, b.num(mainRecognize, "fails"))
+		require.EqualValues(t, 2, b.num("budget:"+lost.budgets, "spent"))
+		require.EqualValues(t, 2, b.num(mainRecognize, "failures_in_row"))
 	}
 }
 
@@ -140,8 +140,8 @@ func TestCrashIsCountedAndNamedAtTheNextAcquire(t *testing.T) {
 	require.WithinDuration(t, time.Now(), p.Lost.At, about)
 	require.Equal(t, 1, p.Record.Counted)
 	require.Equal(t, 1, p.Record.PossiblyBilled)
-	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
-	budget := "b:" + first.budgets
+	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
+	budget := "budget:" + first.budgets
 	require.EqualValues(t, 1, b.num(budget, "spent"), "what the dead worker reserved may have been billed")
 	require.EqualValues(t, 1, b.num(budget, "reserved"))
 
@@ -165,16 +165,16 @@ func TestALostAttemptIsNamedUntilAnAttemptThatIsUsedNamedIt(t *testing.T) {
 		require.NotNil(t, p.Lost)
 		require.Equal(t, first.AttemptID, p.Lost.AttemptID)
 		require.Equal(t, 1, p.Record.Counted, "it is counted once")
-		b.settle(p, unsent)
+		b.settle(p, unused)
 	}
 	p := b.acquire(request(first.Key))
 	require.NotNil(t, p.Lost)
 	b.settle(p, CallReport{Outcome: tasks.Throttled, Channel: tasks.ChannelExcluded})
-	budget := "b:" + dead.budgets
+	budget := "budget:" + dead.budgets
 	require.EqualValues(t, 1, b.num(budget, "spent"))
 	b.settle(dead, CallReport{Outcome: tasks.UnavailableUnsent, Channel: tasks.ChannelNone})
 	require.EqualValues(t, 0, b.num(budget, "spent"), "its late settle is still put right")
-	b.set(mainRecognize, "thr", 1)
+	b.set(mainRecognize, "throttled_until", 1)
 	require.Nil(t, b.acquire(request(first.Key)).Lost)
 }
 
@@ -223,15 +223,15 @@ func TestRenewalRegistersTheLostPermitOfASentCallAgain(t *testing.T) {
 	b.expire(sent.Key)
 	b.expire(waiting.Key)
 	b.settle(b.acquire(request("recognize_other")), done) // sweeps
-	require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+	require.EqualValues(t, 0, b.num(mainRecognize, "in_flight"))
 	require.NoError(t, b.Renew(t.Context()))
-	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
+	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
 	require.ErrorIs(t, waiting.Valid(), ErrPermitLost)
 	_, err := b.Acquire(t.Context(), request(sent.Key))
 	var f *InFlight
 	require.ErrorAs(t, err, &f, "the call is still on its way")
 	b.settle(sent, done)
-	require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+	require.EqualValues(t, 0, b.num(mainRecognize, "in_flight"))
 }
 
 func TestRenewalRegistersAgainAfterRedisLostEverything(t *testing.T) {
@@ -246,7 +246,7 @@ func TestRenewalRegistersAgainAfterRedisLostEverything(t *testing.T) {
 	require.ErrorAs(t, err, &f)
 	b.settle(p, done)
 	b.settle(b.acquire(request(p.Key)), done)
-	require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+	require.EqualValues(t, 0, b.num(mainRecognize, "in_flight"))
 }
 
 func TestConcurrencyHoldsForAllWorkers(t *testing.T) {
@@ -280,7 +280,7 @@ func TestEndOfContextWhileWaitingForTheStartGivesThePermitBack(t *testing.T) {
 		c.Lookahead = time.Second
 	})
 	for i := 1; ; i++ {
-		b.set(mainRecognize, "tat", 0)
+		b.set(mainRecognize, "requests_arrival_us", 0)
 		b.settle(b.acquire(request(keyOf(0))), done)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
@@ -291,8 +291,8 @@ func TestEndOfContextWhileWaitingForTheStartGivesThePermitBack(t *testing.T) {
 		}
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NoError(t, b.Close())
-		require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
-		require.Equal(t, "0", b.rec(keyOf(i), "pb"))
+		require.EqualValues(t, 0, b.num(mainRecognize, "in_flight"))
+		require.Equal(t, "0", b.rec(keyOf(i), "possibly_billed"))
 		break
 	}
 }
@@ -316,7 +316,7 @@ func TestATaskThatEndedIsNotAdmitted(t *testing.T) {
 	require.NoError(t, b.rdb.HSet(t.Context(), EndedKey(b.cfg.Prefix), EndedField(r.Key, 2), "attempt-of-another-worker").Err())
 	_, err := b.Acquire(t.Context(), r)
 	require.ErrorIs(t, err, ErrTaskEnded)
-	require.Zero(t, b.num(mainRecognize, "inflight"))
+	require.Zero(t, b.num(mainRecognize, "in_flight"))
 	r.Generation = 3 // opened again since
 	b.acquire(r)
 }

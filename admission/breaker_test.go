@@ -21,7 +21,7 @@ func (b *bench) fail(n int) {
 func patient(c *Config) { c.Breaker.Cooldown, c.Breaker.CooldownMax = time.Hour, 24*time.Hour }
 
 // cooled ages the breaker past its cooldown.
-func (b *bench) cooled() { b.set(mainRecognize, "brk_until", 1) }
+func (b *bench) cooled() { b.set(mainRecognize, "breaker_probe_at", 1) }
 
 func TestBreakerOpensForAllWorkersAfterFiveFailuresInARow(t *testing.T) {
 	t.Parallel()
@@ -41,18 +41,18 @@ func TestASourceThatStillAnswersStaysOpenWhileUnderHalfFails(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Breaker.Window = time.Hour })
 	b.settle(b.acquire(request(keyOf(50))), done)
 	b.fail(6)
-	require.Zero(t, b.num(mainRecognize, "brk"), "0.9^6 is more than half healthy")
+	require.Zero(t, b.num(mainRecognize, "breaker_open"), "0.9^6 is more than half healthy")
 	b.fail(1)
-	require.EqualValues(t, 1, b.num(mainRecognize, "brk"))
+	require.EqualValues(t, 1, b.num(mainRecognize, "breaker_open"))
 }
 
 func TestEvidenceOfHealthGrowsOld(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.settle(b.acquire(request(keyOf(50))), done)
-	b.age(time.Minute, "ok")
+	b.age(time.Minute, "last_success_at")
 	b.fail(5)
-	require.EqualValues(t, 1, b.num(mainRecognize, "brk"))
+	require.EqualValues(t, 1, b.num(mainRecognize, "breaker_open"))
 }
 
 func TestExactlyOneProbePerCooldownAcrossTheFleet(t *testing.T) {
@@ -93,9 +93,9 @@ func TestADeadProberIsReplacedWhenItsPermitEnds(t *testing.T) {
 	second := b.acquire(request(keyOf(11)))
 	require.True(t, second.Probe)
 	b.settle(first, done)
-	require.EqualValues(t, 1, b.num(mainRecognize, "brk"), "only the living probe decides")
+	require.EqualValues(t, 1, b.num(mainRecognize, "breaker_open"), "only the living probe decides")
 	b.settle(second, done)
-	require.Zero(t, b.num(mainRecognize, "brk"))
+	require.Zero(t, b.num(mainRecognize, "breaker_open"))
 }
 
 // The task of a probe that was given back once kept the source shut for as
@@ -112,7 +112,7 @@ func TestAnotherCallOfAProbesTaskIsNoProbe(t *testing.T) {
 		b.settle(b.acquire(pinned(i, "main")), failed)
 	}
 	for name, end := range map[string]func(*Permit){
-		"given back": func(p *Permit) { b.settle(p, unsent) },
+		"given back": func(p *Permit) { b.settle(p, unused) },
 		"crashed":    func(p *Permit) { b.expire(p.Key) },
 	} {
 		b.cooled()
@@ -154,8 +154,8 @@ func TestReportsOfAnOldEpochChangeNothing(t *testing.T) {
 	account := CallReport{Outcome: tasks.Blocked, Channel: tasks.ChannelAccount, Halt: "source"}
 	b.settle(old[7], account)
 	require.Equal(t, epoch, b.num(mainRecognize, "epoch"))
-	require.EqualValues(t, 1, b.num(mainRecognize, "brk"))
-	require.Empty(t, b.field(mainRecognize, "halt"))
+	require.EqualValues(t, 1, b.num(mainRecognize, "breaker_open"))
+	require.Empty(t, b.field(mainRecognize, "halt_reason"))
 }
 
 func TestAStormOfThrottlesOpensNothingAndCutsOncePerEvent(t *testing.T) {
@@ -170,16 +170,16 @@ func TestAStormOfThrottlesOpensNothingAndCutsOncePerEvent(t *testing.T) {
 	for _, p := range held {
 		b.settle(p, storm)
 	}
-	require.Zero(t, b.num(mainRecognize, "brk"))
-	require.EqualValues(t, 6800, b.num(mainRecognize, "lim"), "8 × 0.85, once for eight throttles admitted before the cut")
+	require.Zero(t, b.num(mainRecognize, "breaker_open"))
+	require.EqualValues(t, 6800, b.num(mainRecognize, "learned_concurrency_milli"), "8 × 0.85, once for eight throttles admitted before the cut")
 	require.Equal(t, GateThrottle, b.refused(request(keyOf(9))).Gate)
-	b.set(mainRecognize, "thr", 1)
+	b.set(mainRecognize, "throttled_until", 1)
 	for i := range 3 {
-		b.set(mainRecognize, "thr", 1)
+		b.set(mainRecognize, "throttled_until", 1)
 		b.settle(b.acquire(request(keyOf(20+i))), throttled)
 	}
-	require.Less(t, b.num(mainRecognize, "lim"), int64(2000), "persisting throttles cut deeper")
-	require.GreaterOrEqual(t, b.num(mainRecognize, "lim"), int64(1000), "down to the floor")
+	require.Less(t, b.num(mainRecognize, "learned_concurrency_milli"), int64(2000), "persisting throttles cut deeper")
+	require.GreaterOrEqual(t, b.num(mainRecognize, "learned_concurrency_milli"), int64(1000), "down to the floor")
 }
 
 func TestSlowStartDoublesUntilTheFirstThrottle(t *testing.T) {
@@ -192,11 +192,11 @@ func TestSlowStartDoublesUntilTheFirstThrottle(t *testing.T) {
 	for _, p := range round {
 		b.settle(p, late) // within two latencies of a full house
 	}
-	require.EqualValues(t, 16000, b.num(mainRecognize, "lim"))
-	b.age(time.Hour, "full")
-	before := b.num(mainRecognize, "lim")
+	require.EqualValues(t, 16000, b.num(mainRecognize, "learned_concurrency_milli"))
+	b.age(time.Hour, "limit_reached_at")
+	before := b.num(mainRecognize, "learned_concurrency_milli")
 	b.settle(b.acquire(request(keyOf(20))), done)
-	require.Equal(t, before, b.num(mainRecognize, "lim"), "an unused limit does not grow")
+	require.Equal(t, before, b.num(mainRecognize, "learned_concurrency_milli"), "an unused limit does not grow")
 }
 
 func TestALaterShorterThrottleNeverShortens(t *testing.T) {
@@ -223,10 +223,10 @@ func TestWithoutRetryAfterAThrottleShutsForAboutACallsLatency(t *testing.T) {
 	p := b.acquire(request(keyOf(2)))
 	before := time.Now().UnixMilli()
 	b.settle(p, throttled)
-	until := b.num(mainRecognize, "thr")
+	until := b.num(mainRecognize, "throttled_until")
 	require.GreaterOrEqual(t, until, before+149)
 	require.LessOrEqual(t, until, time.Now().UnixMilli()+151)
-	b.set(mainRecognize, "thr", until+time.Hour.Milliseconds())
+	b.set(mainRecognize, "throttled_until", until+time.Hour.Milliseconds())
 	require.Equal(t, GateThrottle, b.refused(request(keyOf(3))).Gate)
 }
 

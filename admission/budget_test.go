@@ -31,7 +31,7 @@ func TestNothingIsAdmittedBeforeAMissingBudgetIsSeeded(t *testing.T) {
 	require.Equal(t, "main", m.Periods[1].Source)
 	require.Empty(t, m.Periods[2].Source)
 	require.Equal(t, 15, m.Periods[1].Start.Day())
-	require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+	require.EqualValues(t, 0, b.num(mainRecognize, "in_flight"))
 	b.seedAll(err, 8)
 	b.settle(b.acquire(request(keyOf(1))), done)
 	b.settle(b.acquire(request(keyOf(2))), done)
@@ -67,7 +67,7 @@ func TestFlushedBudgetIsSeededWithCallsUnderWayOnTop(t *testing.T) {
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 0)
 	p := b.acquire(request(keyOf(0)))
-	require.NoError(t, b.rdb.Del(t.Context(), b.key("b:"+p.budgets)).Err())
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("budget:"+p.budgets)).Err())
 	_, err = b.Acquire(t.Context(), request(keyOf(1)))
 	b.seedAll(err, 9)
 	require.Equal(t, GateUnitsDay, b.refused(request(keyOf(1))).Gate, "9 settled and 1 under way")
@@ -97,15 +97,15 @@ func TestCallsUnderWayWhenRedisLostEverythingAreCharged(t *testing.T) {
 			_, err = other.Acquire(t.Context(), request(keyOf(1)))
 			other.seedAll(err, 0)
 			require.NoError(t, b.Renew(t.Context()))
-			require.EqualValues(t, 300, b.num("b:"+p.budgets, "reserved"))
+			require.EqualValues(t, 300, b.num("budget:"+p.budgets, "reserved"))
 			second := request(keyOf(2))
 			second.Units = 201
 			require.Equal(t, GateUnitsDay, other.refused(second).Gate)
 			s := done
 			s.UnitsUsed = 250
 			b.settle(p, s)
-			require.EqualValues(t, 250, b.num("b:"+p.budgets, "spent"))
-			require.EqualValues(t, 0, b.num("b:"+p.budgets, "reserved"))
+			require.EqualValues(t, 250, b.num("budget:"+p.budgets, "spent"))
+			require.EqualValues(t, 0, b.num("budget:"+p.budgets, "reserved"))
 		})
 	}
 }
@@ -132,7 +132,7 @@ func TestBudgetsWaitForTheCallsUnderWayAfterRedisLostEverything(t *testing.T) {
 	require.False(t, ref.AllBlocked)
 	require.LessOrEqual(t, ref.RetryAfter, b.cfg.RenewEvery+b.cfg.Timeout)
 	require.NoError(t, b.Renew(t.Context()))
-	require.NoError(t, b.rdb.HSet(t.Context(), b.key("g"), "blind", 1).Err()) // it is over
+	require.NoError(t, b.rdb.HSet(t.Context(), b.key("state:global"), "recovery_hold_until", 1).Err()) // it is over
 	_, err = other.Acquire(t.Context(), second)
 	other.seedAll(err, 0)
 	require.Equal(t, GateUnitsDay, other.refused(second).Gate)
@@ -148,17 +148,17 @@ func TestSettleAfterMidnightCorrectsTheDayItCharged(t *testing.T) {
 	b.seedAll(err, 0)
 	p := b.acquire(r)
 	today, yesterday := p.budgets, "main:recognize:2001-02-03"
-	require.NoError(t, b.rdb.Rename(t.Context(), b.key("b:"+today), b.key("b:"+yesterday)).Err())
-	record := b.rdb.Get(t.Context(), b.key("j:"+r.Key)).Val()
-	require.NoError(t, b.rdb.Set(t.Context(), b.key("j:"+r.Key), strings.ReplaceAll(record, today, yesterday), 0).Err()) // it was admitted on another day
+	require.NoError(t, b.rdb.Rename(t.Context(), b.key("budget:"+today), b.key("budget:"+yesterday)).Err())
+	record := b.rdb.Get(t.Context(), b.key("task:"+r.Key)).Val()
+	require.NoError(t, b.rdb.Set(t.Context(), b.key("task:"+r.Key), strings.ReplaceAll(record, today, yesterday), 0).Err()) // it was admitted on another day
 	_, err = b.Acquire(t.Context(), request(keyOf(1)))
 	b.seedAll(err, 0)
 	s := done
 	s.UnitsUsed = 30
 	b.settle(p, s)
-	require.EqualValues(t, 30, b.num("b:"+yesterday, "spent"))
-	require.EqualValues(t, 0, b.num("b:"+yesterday, "reserved"))
-	require.EqualValues(t, 0, b.num("b:"+today, "spent"))
+	require.EqualValues(t, 30, b.num("budget:"+yesterday, "spent"))
+	require.EqualValues(t, 0, b.num("budget:"+yesterday, "reserved"))
+	require.EqualValues(t, 0, b.num("budget:"+today, "spent"))
 }
 
 func TestSettleThatFindsNothingCharges(t *testing.T) {
@@ -167,11 +167,11 @@ func TestSettleThatFindsNothingCharges(t *testing.T) {
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 0)
 	p := b.acquire(request(keyOf(0)))
-	require.NoError(t, b.rdb.Del(t.Context(), b.key("j:"+p.Key), b.key("p")).Err())
-	b.set("b:"+p.budgets, "reserved", 0)
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("task:"+p.Key), b.key("permits")).Err())
+	b.set("budget:"+p.budgets, "reserved", 0)
 	b.settle(p, failed)
 	b.settle(p, failed)
-	require.EqualValues(t, 1, b.num("b:"+p.budgets, "spent"))
+	require.EqualValues(t, 1, b.num("budget:"+p.budgets, "spent"))
 	require.Equal(t, 1, b.acquire(request(keyOf(0))).Record.Counted)
 }
 
@@ -209,15 +209,15 @@ func TestCallsSettledWhileABudgetIsSeededAreInTheSeed(t *testing.T) {
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 0)
 	before, within := b.acquire(request(keyOf(1))), b.acquire(request(keyOf(2)))
-	require.NoError(t, b.rdb.Del(t.Context(), b.key("b:"+before.budgets)).Err())
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("budget:"+before.budgets)).Err())
 	b.settle(before, done) // its row is there before anybody reads
 	require.Eventually(t, func() bool { return time.Since(*before.confirmed.Load()) > 20*time.Millisecond }, patience, time.Millisecond)
 	_, err = b.Acquire(t.Context(), request(keyOf(3)))
 	b.settle(within, done)
 	b.seedAll(err, 1)
-	require.EqualValues(t, 2, b.num("b:"+within.budgets, "spent"))
-	require.EqualValues(t, 0, b.num("b:"+within.budgets, "reserved"))
-	left, err := b.rdb.HLen(t.Context(), b.key("b:"+within.budgets)).Result()
+	require.EqualValues(t, 2, b.num("budget:"+within.budgets, "spent"))
+	require.EqualValues(t, 0, b.num("budget:"+within.budgets, "reserved"))
+	left, err := b.rdb.HLen(t.Context(), b.key("budget:"+within.budgets)).Result()
 	require.NoError(t, err)
 	require.EqualValues(t, 2, left, "the notes are gone")
 }
@@ -227,7 +227,7 @@ func TestABudgetThatIsNoNumberIsSeededAgain(t *testing.T) {
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 100}))
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 0)
-	keys, err := b.rdb.Keys(t.Context(), b.key("b:*")).Result()
+	keys, err := b.rdb.Keys(t.Context(), b.key("budget:*")).Result()
 	require.NoError(t, err)
 	require.NoError(t, b.rdb.HSet(t.Context(), keys[0], "reserved", "abc").Err())
 	_, err = b.Acquire(t.Context(), request(keyOf(1)))
@@ -264,7 +264,7 @@ func TestASeedThatALossOvertookIsNotWritten(t *testing.T) {
 func TestABlindnessFarAheadIsNone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 500}))
-	b.set("g", "blind", time.Now().Add(48*time.Hour).UnixMilli())
+	b.set("state:global", "recovery_hold_until", time.Now().Add(48*time.Hour).UnixMilli())
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 0)
 	b.acquire(request(keyOf(0)))

@@ -29,14 +29,14 @@ func TestHealthAwareLeavesABadSourceASmallShare(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, twoSources(HealthAware))
 	b.acquire(request("recognize_seed"))
-	b.set("s:a:recognize", "h", 300)
+	b.set("state:a:recognize", "health_milli", 300)
 	got := b.share(1)
-	b.set("s:a:recognize", "h", 300)
+	b.set("state:a:recognize", "health_milli", 300)
 	for range 200 {
 		for source, n := range b.share(1) {
 			got[source] += n
 		}
-		b.set("s:a:recognize", "h", 300)
+		b.set("state:a:recognize", "health_milli", 300)
 	}
 	require.Greater(t, got["b"], 170)
 	require.Positive(t, got["a"])
@@ -105,7 +105,7 @@ func TestAfterTwoFailuresOfATaskItsSourceGoesLast(t *testing.T) {
 		p := b.acquire(request("recognize_x"))
 		require.Equal(t, "b", p.Source)
 		b.settle(p, CallReport{Outcome: throttled.Outcome, Channel: tasks.ChannelNone})
-		require.NoError(t, b.rdb.HSet(t.Context(), b.key("s:b:recognize"), "thr", 0).Err())
+		require.NoError(t, b.rdb.HSet(t.Context(), b.key("state:b:recognize"), "throttled_until", 0).Err())
 	}
 }
 

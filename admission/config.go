@@ -8,8 +8,8 @@ import (
 
 // SourceConfig is one upstream account.
 type SourceConfig struct {
-	Name        string // lower-case letters, digits, '-' and '_'; at most 40
-	Fingerprint string // of its token, never the token itself; another one lifts an authentication halt; empty = unknown
+	Name        string `json:"name"`                  // lower-case letters, digits, '-' and '_'; at most 40
+	Fingerprint string `json:"fingerprint,omitempty"` // of its token, never the token itself; another one lifts an authentication halt; empty = unknown
 }
 
 // Limits of one source+path, or of everything together. 0 = off.
@@ -33,7 +33,7 @@ type Group struct {
 	SlotShare     float64 // part of a worker's slots it may use; 0 or 1 = all; for the worker
 }
 
-// AIMD learns concurrency and request rate where nobody has said (R16).
+// AIMD learns concurrency and request rate from throttles, below the configured limits.
 type AIMD struct {
 	Off   bool  // true: only configured limits hold
 	Start int64 // calls in flight to begin with; default 8
@@ -41,7 +41,7 @@ type AIMD struct {
 	Max   int64 // cap where no concurrency is configured; default 1,024
 }
 
-// Breaker shuts a failing source+path (R17).
+// Breaker is the circuit breaker of each source+path, and what halts one.
 type Breaker struct {
 	Failures     int64         // consecutive ones that open it; default 5
 	Window       time.Duration // a success this recent is evidence of health; default 10 s
@@ -53,19 +53,19 @@ type Breaker struct {
 	ProbeBlocked time.Duration // between probes of code 19 and HTML 403; default 5 min
 }
 
-// SourcePolicy says how a source is chosen among the usable ones.
+// SourcePolicy is how a source is chosen among the usable ones.
 type SourcePolicy string
 
 // The closed set of source policies.
 const (
-	HealthAware   SourcePolicy = "health_aware"   // two random candidates, better of success and load
+	HealthAware   SourcePolicy = "health_aware"   // of two random candidates the one with more successes and less load
 	RoundRobin    SourcePolicy = "round_robin"    // one after the other
 	LeastInflight SourcePolicy = "least_inflight" // the least busy
 )
 
-// Config is everything admission can be told. The zero value is not valid;
-// start from DefaultConfig. Limits, groups, AIMD and breaker only seed what is
-// in Redis: once there, SetLimits changes them (R49).
+// Config configures Gates. The zero value is not valid; start from DefaultConfig.
+// Limits, groups, AIMD and breaker only seed what is in Redis: after that SetLimits
+// changes them, so that two versions of a configuration do not overwrite each other.
 type Config struct {
 	Prefix       string                           // of every Redis key; must contain a {hash tag}
 	Sources      []SourceConfig                   // at least one
@@ -73,19 +73,19 @@ type Config struct {
 	PerSource    map[string]map[tasks.Path]Limits // instead of Paths for one source
 	Global       Limits                           // over all sources and paths
 	Groups       map[string]Group                 // by name
-	AIMD         AIMD                             //
-	Breaker      Breaker                          //
-	SourcePolicy SourcePolicy                     // default health_aware
-	TimeZone     string                           // IANA name; default UTC
-	MonthAnchor  int                              // first day of the budget month, 1 … 28; default 1
-	QuotaFull    tasks.QuotaFull                  // default wait
-	PermitTTL    time.Duration                    // how long an unrenewed permit lives; default 12 s
-	RenewEvery   time.Duration                    // default 3 s
-	Lookahead    time.Duration                    // how far ahead a start may be promised; Acquire waits for it; default 50 ms
-	Timeout      time.Duration                    // of one exchange with Redis, its repeat included; default 2 s
+	AIMD         AIMD
+	Breaker      Breaker
+	SourcePolicy SourcePolicy    // default health_aware
+	TimeZone     string          // IANA name; default UTC
+	MonthAnchor  int             // first day of the budget month, 1 … 28; default 1
+	QuotaFull    tasks.QuotaFull // default wait
+	PermitTTL    time.Duration   // how long an unrenewed permit lives; default 12 s
+	RenewEvery   time.Duration   // default 3 s
+	Lookahead    time.Duration   // how far ahead a rate may promise a start, which Acquire waits for; default 50 ms
+	Timeout      time.Duration   // of one exchange with Redis, its repeat included; default 2 s
 }
 
-// DefaultConfig is one source named main and no limits but AIMD.
+// DefaultConfig has one source named main and no limits but the learned ones.
 func DefaultConfig() Config {
 	return Config{
 		Prefix:  DefaultPrefix,
@@ -106,7 +106,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// limitsOf is what the configuration says of a source+path.
+// limitsOf are the configured limits of a source+path.
 func (c Config) limitsOf(source string, path tasks.Path) Limits {
 	if l, ok := c.PerSource[source][path]; ok {
 		return l

@@ -6,93 +6,84 @@ import (
 	"time"
 )
 
-// header is what all operations of an exchange share.
-func (g *Gates) header(now time.Time) []any {
-	local := now.In(g.zone)
-	_, offset := local.Zone()
-	until, after := now.Add(48*time.Hour), offset
-	if _, end := local.ZoneBounds(); !end.IsZero() && end.Before(until) {
-		until = end
-		_, after = end.Zone()
-	}
-	args := make([]any, 0, 64)
-	args = append(args, g.cfg.Prefix, g.cfg.PermitTTL.Milliseconds(), g.cfg.Lookahead.Microseconds(),
-		offset*1000, until.UnixMilli(), after*1000, g.cfg.MonthAnchor, string(g.cfg.SourcePolicy), len(g.cfg.Sources))
-	for _, s := range g.cfg.Sources {
-		args = append(args, s.Name, s.Fingerprint)
-	}
-	return args
+// rules is what all decisions of one process share.
+type rules struct {
+	PermitTTL    int64          `json:"permit_ttl_ms"`
+	Lookahead    int64          `json:"lookahead_us"`
+	SourcePolicy SourcePolicy   `json:"source_policy"`
+	Sources      []SourceConfig `json:"sources"`
+	Days         [3]span        `json:"days"`
+	Months       [3]span        `json:"months"`
 }
 
-// exchange sends a batch. A lost reply is asked for again once: every
-// operation is idempotent by its attempt id.
+func (g *Gates) rules(now time.Time) rules {
+	return rules{
+		PermitTTL: g.cfg.PermitTTL.Milliseconds(), Lookahead: g.cfg.Lookahead.Microseconds(), SourcePolicy: g.cfg.SourcePolicy,
+		Sources: g.cfg.Sources, Days: g.days(now), Months: g.months(now),
+	}
+}
+
+// exchangeRequest and exchangeReply are those of lua/exchange.lua.
+type exchangeRequest struct {
+	rules
+	Settles  []*settleRequest  `json:"settles,omitempty"`
+	Acquires []*acquireRequest `json:"acquires,omitempty"`
+}
+
+type exchangeReply struct {
+	Revision int64          `json:"revision"`
+	Replies  []acquireReply `json:"replies"`
+}
+
+// exchange sends a batch: its settles first, because they free what the acquires
+// need. A lost reply is asked for again once: every operation is idempotent by its
+// attempt id.
 func (g *Gates) exchange(ops []*op) {
-	settles, acquires := 0, 0
-	ordered := make([]*op, 0, len(ops))
-	for _, o := range ops {
-		if o.settle {
-			ordered = append(ordered, o)
-			settles++
-		}
-	}
-	for _, o := range ops {
-		if !o.settle {
-			ordered = append(ordered, o)
-			acquires++
-		}
-	}
 	asked := time.Now()
-	args := append(g.header(asked), settles)
-	for _, o := range ordered[:settles] {
-		args = append(args, o.args...)
+	request := exchangeRequest{rules: g.rules(asked)}
+	for _, o := range ops {
+		if o.settle != nil {
+			request.Settles = append(request.Settles, o.settle)
+		} else {
+			request.Acquires = append(request.Acquires, o.acquire)
+		}
 	}
-	args = append(args, acquires)
-	for _, o := range ordered[settles:] {
-		args = append(args, o.args...)
-	}
-	reply, err := g.runBounded(args)
+	reply, err := g.runBounded(request)
 	if err != nil && time.Since(asked) < g.cfg.Timeout/2 {
 		asked = time.Now()
-		reply, err = g.runBounded(args)
+		reply, err = g.runBounded(request)
 	}
-	if err == nil && len(reply) != len(ordered)+1 {
-		err = unreadable()
+	if err == nil && len(reply.Replies) != len(request.Acquires) {
+		err = fmt.Errorf("read admission reply: %w: %d replies to %d acquires", ErrUnavailable, len(reply.Replies), len(request.Acquires))
 	}
-	for i, o := range ordered {
+	for _, o := range ops {
 		a := answer{asked: asked, err: err}
-		if err == nil {
-			a.entry = reply[i+1]
+		if o.acquire != nil && err == nil {
+			a.reply, reply.Replies = reply.Replies[0], reply.Replies[1:]
 		}
 		o.deliver(a)
-		if o.settle && err == nil {
-			g.waiters.ended(o.path)
+		if o.settle != nil && err == nil {
+			g.waiters.permitFreed(o.settle.Path)
 		}
 	}
 	if err == nil {
-		f := reader{list: reply[:1]}
-		g.sees(f.int())
+		g.sawRevision(reply.Revision)
 	}
 }
 
-// runBounded is run that returns within Config.Timeout even if the client does
-// not look at contexts while it reads: one silent connection must not hold up
-// the operations that come after it.
-func (g *Gates) runBounded(args []any) ([]any, error) {
-	type result struct {
-		reply []any
-		err   error
-	}
-	done := make(chan result, 1)
-	g.combiner.idle.Go(func() {
-		reply, err := g.run(context.Background(), exchangeScript, args)
-		done <- result{reply, err}
-	})
+// runBounded is run that returns within Config.Timeout even if the client does not
+// check contexts while it reads: one silent connection must not delay the
+// operations that come after it.
+func (g *Gates) runBounded(request exchangeRequest) (exchangeReply, error) {
+	var reply exchangeReply
+	done := make(chan error, 1)
+	g.batcher.idle.Go(func() { done <- g.run(context.Background(), exchangeScript, request, &reply) })
 	timer := time.NewTimer(g.cfg.Timeout)
 	defer timer.Stop()
 	select {
-	case r := <-done:
-		return r.reply, r.err
+	case err := <-done:
+		return reply, err
 	case <-timer.C:
-		return nil, fmt.Errorf("run admission script: %w: no answer within %s", ErrUnavailable, g.cfg.Timeout)
+		return exchangeReply{}, fmt.Errorf("run admission script: %w: no answer within %s", ErrUnavailable, g.cfg.Timeout)
 	}
 }

@@ -93,14 +93,14 @@ func TestQuotaHaltsThePathAndIsProbedEachHour(t *testing.T) {
 	require.Equal(t, GateHalt, ref.Gate)
 	require.True(t, ref.AllBlocked)
 	require.InDelta(t, 3600, ref.RetryAfter.Seconds(), about.Seconds())
-	b.age(time.Hour+time.Second, "halt_probe")
+	b.age(time.Hour+time.Second, "halt_probe_at")
 	probe := b.acquire(request(keyOf(2)))
 	require.True(t, probe.Probe)
 	b.settle(probe, noQuota)
 	require.InDelta(t, 3600, b.refused(request(keyOf(2))).RetryAfter.Seconds(), about.Seconds())
-	b.age(time.Hour+time.Second, "halt_probe")
+	b.age(time.Hour+time.Second, "halt_probe_at")
 	b.settle(b.acquire(request(keyOf(2))), done)
-	require.Empty(t, b.field(mainRecognize, "halt"))
+	require.Empty(t, b.field(mainRecognize, "halt_reason"))
 }
 
 func TestBlockedIsProbedOnlyWhereItMayPass(t *testing.T) {
@@ -109,7 +109,7 @@ func TestBlockedIsProbedOnlyWhereItMayPass(t *testing.T) {
 	maybe := CallReport{Outcome: tasks.Blocked, Channel: tasks.ChannelAccount, Halt: "source", Probeable: true}
 	b.settle(b.acquire(request(keyOf(1))), maybe)
 	require.InDelta(t, 300, b.refused(request(keyOf(2))).RetryAfter.Seconds(), about.Seconds())
-	b.age(301*time.Second, "halt_probe")
+	b.age(301*time.Second, "halt_probe_at")
 	never := maybe
 	never.Probeable = false
 	b.settle(b.acquire(request(keyOf(2))), never)
@@ -139,7 +139,7 @@ func TestAPersonHaltsASourceUntilATime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 	require.InDelta(t, time.Hour, b.refused(request(keyOf(1))).RetryAfter, float64(about))
-	require.Equal(t, "maintenance_window", b.field(mainRecognize, "halt"))
+	require.Equal(t, "maintenance window", b.field(mainRecognize, "halt_reason"))
 	_, err = b.Halt(t.Context(), Halt{Source: "main"})
 	require.ErrorContains(t, err, "Reason")
 }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -86,12 +87,20 @@ func (b *bench) field(hash, field string) string {
 	return v
 }
 
-// rec is one word of a task's record.
-func (b *bench) rec(key, word string) string {
+// rec is one field of a task's record; empty if it has none.
+func (b *bench) rec(key, field string) string {
 	b.t.Helper()
-	h, _, _, err := b.read(context.Background(), "", "j:"+key)
+	text, err := b.rdb.Get(context.Background(), b.key("task:"+key)).Result()
+	if errors.Is(err, redis.Nil) {
+		return ""
+	}
 	require.NoError(b.t, err)
-	return h[0][word]
+	record := map[string]any{}
+	require.NoError(b.t, json.Unmarshal([]byte(text), &record))
+	if record[field] == nil {
+		return ""
+	}
+	return fmt.Sprint(record[field])
 }
 
 func (b *bench) num(hash, field string) int64 {
@@ -107,7 +116,7 @@ func (b *bench) set(hash string, pairs ...any) {
 // expire ages the permit of a key past its end.
 func (b *bench) expire(key string) {
 	b.t.Helper()
-	require.NoError(b.t, b.rdb.ZAddXX(context.Background(), b.key("p"), redis.Z{Member: key, Score: 1}).Err())
+	require.NoError(b.t, b.rdb.ZAddXX(context.Background(), b.key("permits"), redis.Z{Member: key, Score: 1}).Err())
 }
 
 // age moves moments of recognize's state (ms) into the past.
@@ -134,7 +143,7 @@ func (b *bench) seedAll(err error, spent int64) {
 
 func keyOf(i int) string { return fmt.Sprintf("recognize_%03d", i) }
 
-const mainRecognize = "s:main:recognize"
+const mainRecognize = "state:main:recognize"
 
 const (
 	patience = time.Minute // ends a test that hangs

@@ -13,21 +13,22 @@ import (
 	"reprise/tasks"
 )
 
-// The scopes of limits, as SetLimits and LimitsInForce name them: a source and
-// path ("main:recognize"), everything ("g"), a group ("group/ugc") and the
-// tuning of AIMD and breaker ("tuning").
+// A scope is what limits hold for: a source and path ("main:recognize"), a group
+// ("group/ugc"), everything together ("global"), and the tuning of AIMD and breaker
+// ("tuning"). ScopeOf and ScopeOfGroup make the others.
 const (
 	ScopeGlobal = "global"
 	ScopeTuning = "tuning"
+	groupPrefix = "group/"
 )
 
 // ScopeOf is the scope of a source+path.
 func ScopeOf(source string, path tasks.Path) string { return source + ":" + string(path) }
 
 // ScopeOfGroup is the scope of a group.
-func ScopeOfGroup(group string) string { return "group/" + group }
+func ScopeOfGroup(group string) string { return groupPrefix + group }
 
-// limitField is one limit: its name for people and Redis, and its value.
+// limitField is one limit: its name in the settings and in Redis, and its value.
 type limitField struct {
 	name  string
 	value int64
@@ -47,9 +48,9 @@ func (l Limits) fields() []limitField {
 
 // Limit is one value in force.
 type Limit struct {
-	Scope string // ScopeOf, ScopeOfGroup, ScopeGlobal or ScopeTune
-	Name  string // concurrency, requests_per_minute, request_burst, units_per_minute, unit_burst, units_per_day, units_per_month, ceiling, …
-	Value string // a number; ceiling and slot_share are per mille; source is a name
+	Scope string `json:"scope"` // ScopeOf, ScopeOfGroup, ScopeGlobal or ScopeTuning
+	Name  string `json:"name"`  // concurrency, requests_per_minute, …; of a group ceiling, weight, …; of the tuning aimd, breaker_failures, …
+	Value string `json:"value"` // a whole number, 0 = off; ceiling and slot_share are per mille, times of the tuning are ms, source is a name
 }
 
 // Revision says which limits hold, and who set them when.
@@ -59,8 +60,8 @@ type Revision struct {
 	At     time.Time
 }
 
-// wanted is what the configuration seeds, in a stable order.
-func (c Config) wanted() []Limit {
+// limits are what the configuration seeds, in a stable order.
+func (c Config) limits() []Limit {
 	var out []Limit
 	put := func(scope, name string, value int64) {
 		out = append(out, Limit{Scope: scope, Name: name, Value: strconv.FormatInt(value, 10)})
@@ -102,30 +103,30 @@ func (c Config) wanted() []Limit {
 
 func perMille(share float64) int64 { return int64(math.Round(share * 1000)) }
 
-// stateNames are the state hashes of the configuration.
-func (c Config) stateNames() string {
-	var names []string
+// scopes are those of the configuration.
+func (c Config) scopes() []string {
+	var out []string
 	for _, s := range c.Sources {
 		for _, path := range tasks.Paths {
-			names = append(names, "s:"+ScopeOf(s.Name, path))
+			out = append(out, ScopeOf(s.Name, path))
 		}
 	}
 	for _, group := range sortedKeys(c.Groups) {
-		names = append(names, "grp:"+group)
+		out = append(out, ScopeOfGroup(group))
 	}
-	return strings.Join(names, ",")
+	return out
 }
 
-// SeedLimits writes the limits of the configuration that Redis does not have
-// yet. Run does it at start, and every exchange that finds none.
+// SeedLimits writes the limits of the configuration that Redis does not have. Run does
+// it at start, and so does every Acquire that finds none.
 func (g *Gates) SeedLimits(ctx context.Context) (Revision, error) {
-	return g.writeLimits(ctx, "seed", "configuration", g.cfg.wanted())
+	return g.writeLimits(ctx, "seed", "configuration", g.cfg.limits())
 }
 
-// SetLimits changes limits for every worker at once and raises the revision.
-// who is kept beside each change. Unknown scopes and names are refused.
+// SetLimits changes limits for every worker at once and raises the revision, which
+// keeps who changed them. Unknown scopes and names are refused.
 func (g *Gates) SetLimits(ctx context.Context, changes []Limit, who string) (Revision, error) {
-	if who = strings.TrimSpace(who); who == "" {
+	if who = oneLine(who); who == "" {
 		return Revision{}, errors.New("set limits: who changes them must be named")
 	}
 	var bad []error
@@ -138,16 +139,13 @@ func (g *Gates) SetLimits(ctx context.Context, changes []Limit, who string) (Rev
 	if _, err := g.SeedLimits(ctx); err != nil {
 		return Revision{}, err
 	}
-	return g.writeLimits(ctx, "set", strings.ReplaceAll(who, " ", "_"), changes)
+	return g.writeLimits(ctx, "set", who, changes)
 }
 
 func (g *Gates) checkLimit(c Limit) error {
-	known := slices.ContainsFunc(g.cfg.wanted(), func(w Limit) bool {
-		sameScope := w.Scope == c.Scope || strings.HasPrefix(w.Scope, "group/") && strings.HasPrefix(c.Scope, "group/")
-		return sameScope && w.Name == c.Name
-	})
-	if group, ok := strings.CutPrefix(c.Scope, "group/"); ok && nameRule.MatchString(group) {
-		known = known || slices.Contains(groupLimits, c.Name)
+	known := slices.ContainsFunc(g.cfg.limits(), func(l Limit) bool { return l.Scope == c.Scope && l.Name == c.Name })
+	if group, ok := strings.CutPrefix(c.Scope, groupPrefix); ok {
+		known = nameRule.MatchString(group) && slices.Contains(groupLimits, c.Name)
 	}
 	if !known {
 		return fmt.Errorf("unknown limit %s/%s", c.Scope, c.Name)
@@ -156,101 +154,89 @@ func (g *Gates) checkLimit(c Limit) error {
 		if c.Value == "" || slices.ContainsFunc(g.cfg.Sources, func(s SourceConfig) bool { return s.Name == c.Value }) {
 			return nil
 		}
-		return fmt.Errorf("limit %s/source: no source %q", c.Scope, c.Value)
+		return fmt.Errorf("limit %s/source: unknown source %q", c.Scope, c.Value)
 	}
 	n, err := strconv.ParseInt(c.Value, 10, 64)
-	top := int64(1e9)
+	most := int64(1e9)
 	if c.Name == "ceiling" || c.Name == "slot_share" {
-		top = 1000
+		most = 1000
 	}
-	if err != nil || n < 0 || n > top {
-		return fmt.Errorf("limit %s/%s %q: want a whole number from 0 to %d", c.Scope, c.Name, c.Value, top)
+	if err != nil || n < 0 || n > most {
+		return fmt.Errorf("limit %s/%s %q: must be a whole number from 0 to %d", c.Scope, c.Name, c.Value, most)
 	}
 	return nil
 }
 
-// groupLimits are the limits of a group, new ones included.
+// groupLimits are the limits of a group, whether the configuration has it or not.
 var groupLimits = []string{"ceiling", "units_per_day", "units_per_month", "weight", "slot_share", "source"}
 
-func (g *Gates) writeLimits(ctx context.Context, mode, who string, limits []Limit) (Revision, error) {
-	names := []string{g.cfg.stateNames()}
+func (g *Gates) writeLimits(ctx context.Context, action, who string, limits []Limit) (Revision, error) {
+	scopes := g.cfg.scopes()
 	for _, l := range limits {
-		if group, ok := strings.CutPrefix(l.Scope, "group/"); ok && g.cfg.Groups[group] == (Group{}) {
-			names = append(names, "grp:"+group)
+		if strings.HasPrefix(l.Scope, groupPrefix) && !slices.Contains(scopes, l.Scope) {
+			scopes = append(scopes, l.Scope)
 		}
 	}
-	args := []any{g.cfg.Prefix, mode, who, strings.Join(names, ","), g.blindFor()}
-	for _, l := range limits {
-		args = append(args, l.Scope+"/"+l.Name, l.Value)
+	request := struct {
+		Action       string   `json:"action"`
+		By           string   `json:"by"`
+		Scopes       []string `json:"scopes"`
+		RecoveryHold int64    `json:"recovery_hold_ms"`
+		Limits       []Limit  `json:"limits"`
+	}{action, who, scopes, g.recoveryHold().Milliseconds(), limits}
+	var reply struct {
+		Revision int64 `json:"revision"`
 	}
-	reply, err := g.run(ctx, limitsScript, args)
-	if err != nil {
-		return Revision{}, err
+	if err := g.run(ctx, limitsScript, request, &reply); err != nil {
+		return Revision{}, fmt.Errorf("%s limits: %w", action, err)
 	}
-	f := reader{list: reply}
-	rev := Revision{Number: f.int(), By: who, At: time.Now()}
-	if f.bad {
-		return Revision{}, fmt.Errorf("write limits: %w: %w", ErrUnavailable, errReply)
-	}
-	g.sees(rev.Number)
-	return rev, nil
+	g.sawRevision(reply.Revision)
+	return Revision{Number: reply.Revision, By: who, At: time.Now()}, nil
 }
 
-// sees notes the revision of the limits in Redis; 0 = it has none.
-func (g *Gates) sees(revision int64) {
-	g.revision.Store(revision)
+// sawRevision notes whether Redis has limits: revision 0 means it has none.
+func (g *Gates) sawRevision(revision int64) {
 	if revision > 0 {
-		g.met.Store(true)
+		g.hadLimits.Store(true)
 	}
 }
 
-// ExpectLimits says that Redis had limits before this process began, because
-// calls were made: if it has none now, it has lost everything. Call it before Run.
-func (g *Gates) ExpectLimits() { g.met.Store(true) }
+// ExpectLimits says that Redis had limits before this process began, because calls
+// were made: if it has none now, it has lost its data. Call it before Run.
+func (g *Gates) ExpectLimits() { g.hadLimits.Store(true) }
 
-// blindFor is how long unit budgets stay missing after Redis lost everything,
-// in ms: until every process has renewed the permits of its calls under way,
-// of which no call row and no budget knows. A Redis that never had limits, as
-// far as this process can know, lost nothing.
-func (g *Gates) blindFor() int64 {
-	if !g.met.Load() {
+// recoveryHold is how long unit budgets stay missing after Redis lost its data: until
+// every process has renewed the permits of its calls in flight, which no call row and
+// no budget includes. It is 0 if Redis, as far as this process knows, never had limits.
+func (g *Gates) recoveryHold() time.Duration {
+	if !g.hadLimits.Load() {
 		return 0
 	}
-	return (g.cfg.RenewEvery + g.cfg.Timeout).Milliseconds()
+	return g.cfg.RenewEvery + g.cfg.Timeout
 }
 
-// LimitsInForce reads what holds now, sorted by scope and name.
+// LimitsInForce reads the limits in Redis, sorted by scope and name.
 func (g *Gates) LimitsInForce(ctx context.Context) ([]Limit, Revision, error) {
-	hashes, _, _, err := g.read(ctx, "", "limits")
+	r, err := g.readState(ctx, "", "limits")
 	if err != nil {
 		return nil, Revision{}, err
 	}
-	h := hashes[0]
-	rev := Revision{Number: h.int("rev"), By: h["by"], At: h.moment("at")}
+	h := r.Hashes["limits"]
 	var out []Limit
 	for _, field := range sortedKeys(h) {
 		if cut := strings.LastIndex(field, "/"); cut > 0 {
 			out = append(out, Limit{Scope: field[:cut], Name: field[cut+1:], Value: h[field]})
 		}
 	}
-	return out, rev, nil
+	return out, Revision{Number: h.int("revision"), By: h["by"], At: h.moment("at")}, nil
 }
 
-// Drift lists the limits of the configuration that are not in force, because
-// somebody changed them since they were seeded. Value is the configured one.
+// Drift lists the limits of the configuration that are not in force, because an
+// operator changed them since they were seeded. Value is the configured one.
 func (g *Gates) Drift(ctx context.Context) ([]Limit, error) {
 	inForce, _, err := g.LimitsInForce(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []Limit
-	for _, w := range g.cfg.wanted() {
-		if !slices.Contains(inForce, w) {
-			out = append(out, w)
-		}
-	}
-	return out, nil
+	return slices.DeleteFunc(g.cfg.limits(), func(l Limit) bool { return slices.Contains(inForce, l) }), nil
 }
-
-// RevisionSeen is the revision the last reply carried; 0 before the first.
-func (g *Gates) RevisionSeen() int64 { return g.revision.Load() }

@@ -47,9 +47,9 @@ func TestALostReplyIsAskedForAgainAndChargesOnce(t *testing.T) {
 		lost = proxy.LoseReply(redistest.Containing("evalsha"))
 		b.settle(p, done)
 		<-lost
-		require.EqualValues(t, i+1, b.num("b:"+p.budgets, "spent"))
-		require.EqualValues(t, 0, b.num("b:"+p.budgets, "reserved"))
-		require.EqualValues(t, 0, b.num(mainRecognize, "inflight"))
+		require.EqualValues(t, i+1, b.num("budget:"+p.budgets, "spent"))
+		require.EqualValues(t, 0, b.num("budget:"+p.budgets, "reserved"))
+		require.EqualValues(t, 0, b.num(mainRecognize, "in_flight"))
 	}
 }
 
@@ -63,10 +63,10 @@ func TestRedisCutFailsClosedAndEverythingGoesOnAfterwards(t *testing.T) {
 	require.ErrorIs(t, b.Settle(t.Context(), p, done), ErrUnavailable)
 	proxy.Restore()
 	require.Eventually(t, func() bool {
-		b.repeatLate()
-		return b.num(mainRecognize, "inflight") == 0
+		b.repeatUnanswered()
+		return b.num(mainRecognize, "in_flight") == 0
 	}, patience, 10*time.Millisecond, "the settle is repeated by itself")
-	require.Contains(t, []string{"", "0"}, b.rec(keyOf(2), "pb"), "no attempt was counted")
+	require.Contains(t, []string{"", "0"}, b.rec(keyOf(2), "possibly_billed"), "no attempt was counted")
 	b.settle(b.acquire(request(keyOf(2))), done)
 }
 
@@ -84,14 +84,14 @@ func TestAGrantWhoseAnswerNeverCameIsGivenBack(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnavailable)
 	proxy.Restore()
 	require.Eventually(t, func() bool {
-		b.repeatLate()
-		return b.num(mainRecognize, "inflight") == 0 && b.rec(r.Key, "t") == r.AttemptID
+		b.repeatUnanswered()
+		return b.num(mainRecognize, "in_flight") == 0 && b.rec(r.Key, "settled_attempts") == r.AttemptID
 	}, patience, 10*time.Millisecond)
-	require.Contains(t, []string{"", "0"}, b.rec(r.Key, "pb"))
+	require.Contains(t, []string{"", "0"}, b.rec(r.Key, "possibly_billed"))
 	p := b.acquire(request(r.Key))
 	require.Nil(t, p.Lost)
-	require.EqualValues(t, 1, b.num("b:"+p.budgets, "reserved"))
-	require.EqualValues(t, 0, b.num("b:"+p.budgets, "spent"))
+	require.EqualValues(t, 1, b.num("budget:"+p.budgets, "reserved"))
+	require.EqualValues(t, 0, b.num("budget:"+p.budgets, "spent"))
 }
 
 func TestAPermitThatCannotBeRenewedStopsBeingValid(t *testing.T) {
@@ -157,8 +157,8 @@ func TestAPermitGoesBackToARedisWithoutMemory(t *testing.T) {
 	_, err = b.Acquire(t.Context(), request(keyOf(1)))
 	require.ErrorIs(t, err, ErrUnavailable)
 	b.settle(p, done)
-	require.Zero(t, b.num(mainRecognize, "inflight"))
-	require.EqualValues(t, 1, b.num("b:"+p.budgets, "spent"))
+	require.Zero(t, b.num(mainRecognize, "in_flight"))
+	require.EqualValues(t, 1, b.num("budget:"+p.budgets, "spent"))
 	require.NoError(t, b.rdb.ConfigSet(t.Context(), "maxmemory", "0").Err())
 	b.acquire(request(keyOf(1)))
 }

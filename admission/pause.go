@@ -10,40 +10,40 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ReasonManual is a person's pause. Automatic ones begin with AutoReason and
-// name the gate: "auto:halt". They never undo each other (R19).
+// ReasonManual is an operator's pause. Automatic reasons begin with AutoReason and name
+// the gate: "auto:halt". Neither kind undoes the other.
 const (
 	ReasonManual = "manual"
 	AutoReason   = "auto:"
 )
 
-// overrideFor is how long automatic reasons are kept out of a queue a person
-// opened elsewhere (asynq's page): long enough to see what happens, short
-// enough that a shut source does not drain the backlog into retries.
+// overrideFor is how long automatic reasons are kept out of a queue that an operator
+// unpaused elsewhere (on asynq's web page): long enough to watch what happens, short
+// enough that a blocked source does not drain the backlog into retries.
 const overrideFor = 30 * time.Second
 
 // PauseReason is one member of a queue's set.
 type PauseReason struct {
 	Name     string    // manual or auto:<gate>
-	Until    time.Time // it ends by itself; zero = never
+	Until    time.Time // when it ends by itself; zero = never
 	At       time.Time // since when
 	By       string    // who
-	Evidence string    // why, for people; no secrets
+	Evidence string    // why, for display; no secrets
 }
 
-// PauseState is why a queue is paused, and what was last made of asynq's flag.
+// PauseState is why a queue is paused, and how asynq's flag was set last.
 type PauseState struct {
 	Reasons  []PauseReason // sorted by name; empty = open
-	Override time.Time     // until then automatic reasons are kept out; zero = no
+	Override time.Time     // until then automatic reasons are kept out; zero = they are not
 
 	flag    string
 	version int64
 }
 
-// Paused says whether the queue should be paused.
+// Paused reports whether the queue should be paused.
 func (s PauseState) Paused() bool { return len(s.Reasons) > 0 }
 
-// Has says whether the reason is in the set.
+// Has reports whether the reason is in the set.
 func (s PauseState) Has(name string) bool {
 	for _, r := range s.Reasons {
 		if r.Name == name {
@@ -65,54 +65,71 @@ func NewPauses(rdb redis.UniversalClient, prefix string) *Pauses {
 	return &Pauses{rdb: rdb, prefix: prefix}
 }
 
-// Pauses is the pause reasons under the gates' prefix.
+// Pauses are the pause reasons under the gates' prefix.
 func (g *Gates) Pauses() *Pauses { return NewPauses(g.rdb, g.cfg.Prefix) }
 
 // Add puts a reason into the set, or changes when it ends. Until in the past
-// or zero means it never ends by itself. Automatic reasons are not added while
-// a person's override runs: changed is false then, as when nothing is new.
+// or zero means it never ends by itself. Automatic reasons are not added while an
+// operator keeps them out (PauseState.Override): changed is false then, as when the
+// set has the reason already.
 func (p *Pauses) Add(ctx context.Context, queue string, r PauseReason) (state PauseState, changed bool, err error) {
 	if r.Name != ReasonManual && !strings.HasPrefix(r.Name, AutoReason) {
-		return PauseState{}, false, fmt.Errorf("pause %s: reason %q: want manual or auto:…", queue, r.Name)
+		return PauseState{}, false, fmt.Errorf("pause %s: reason %q must be manual or auto:…", queue, r.Name)
 	}
 	wait := int64(0)
 	if !r.Until.IsZero() {
 		wait = max(1, time.Until(r.Until).Milliseconds())
 	}
-	return p.do(ctx, queue, "add", r.Name, wait, oneWord(r.By), strings.ToValidUTF8(r.Evidence, "?"))
+	return p.run(ctx, pauseRequest{Queue: queue, Action: "add", Reason: r.Name, EndsIn: wait, By: oneLine(r.By), Evidence: r.Evidence})
 }
 
 // Remove takes a reason out of the set: its name, "auto:*" or "*".
 func (p *Pauses) Remove(ctx context.Context, queue, name string) (state PauseState, changed bool, err error) {
-	return p.do(ctx, queue, "remove", name)
+	return p.run(ctx, pauseRequest{Queue: queue, Action: "remove", Reason: name})
 }
 
-// State reads the set. Reasons whose time is over are gone.
+// State reads the set. Reasons that have ended are not in it.
 func (p *Pauses) State(ctx context.Context, queue string) (PauseState, error) {
-	s, _, err := p.do(ctx, queue, "read")
+	s, _, err := p.run(ctx, pauseRequest{Queue: queue, Action: "read"})
 	return s, err
 }
 
-func oneWord(s string) string { return strings.Join(strings.Fields(s), "_") }
+// pauseRequest is the request of lua/pause.lua.
+type pauseRequest struct {
+	Queue    string `json:"queue"`
+	Action   string `json:"action"`
+	Reason   string `json:"reason"`
+	EndsIn   int64  `json:"ends_in_ms"`
+	By       string `json:"by"`
+	Evidence string `json:"evidence"`
+	Version  int64  `json:"version"`
+	Flag     string `json:"flag"`
+	Reasons  string `json:"reasons"`
+	Override int64  `json:"override_ms"`
+}
 
-func (p *Pauses) do(ctx context.Context, queue, what string, args ...any) (PauseState, bool, error) {
-	all := append([]any{p.prefix, queue, what}, args...)
-	reply, err := pauseScript.Run(ctx, p.rdb, []string{p.prefix + "g"}, all...).Slice()
-	if err != nil {
-		return PauseState{}, false, fmt.Errorf("%s pause reasons of %s: %w: %w", what, queue, ErrUnavailable, err)
+func (p *Pauses) run(ctx context.Context, request pauseRequest) (PauseState, bool, error) {
+	var reply struct {
+		Flag     string `json:"flag"`
+		Version  int64  `json:"version"`
+		Override int64  `json:"override_until"`
+		Changed  bool   `json:"changed"`
+		Reasons  []struct {
+			Name      string `json:"name"`
+			ExpiresAt int64  `json:"expires_at"`
+			Since     int64  `json:"since"`
+			By        string `json:"by"`
+			Evidence  string `json:"evidence"`
+		} `json:"reasons"`
 	}
-	f := reader{list: reply}
-	f.int() // now
-	s := PauseState{flag: f.text(), version: f.int(), Override: f.moment()}
-	changed := f.bool()
-	list := reader{list: asList(f.next())}
-	for len(list.list) > 0 && !list.bad {
-		s.Reasons = append(s.Reasons, PauseReason{Name: list.text(), Until: list.moment(), At: list.moment(), By: list.text(), Evidence: list.text()})
+	if err := runScript(ctx, p.rdb, p.prefix, pauseScript, request, &reply); err != nil {
+		return PauseState{}, false, fmt.Errorf("%s pause reasons of %s: %w", request.Action, request.Queue, err)
 	}
-	if f.bad || list.bad {
-		return PauseState{}, false, unreadable()
+	s := PauseState{flag: reply.Flag, version: reply.Version, Override: moment(reply.Override)}
+	for _, r := range reply.Reasons {
+		s.Reasons = append(s.Reasons, PauseReason{Name: r.Name, Until: moment(r.ExpiresAt), At: moment(r.Since), By: r.By, Evidence: r.Evidence})
 	}
-	return s, changed, nil
+	return s, reply.Changed, nil
 }
 
 // FlagSetter is what Reconcile needs of asynq's Inspector.
@@ -129,13 +146,13 @@ const (
 	ActionNone    Action = "none"
 	ActionPause   Action = "pause"   // set asynq's flag
 	ActionUnpause Action = "unpause" // clear it
-	ActionAdopt   Action = "adopt"   // it was set elsewhere: a person's pause
-	ActionDrop    Action = "drop"    // it was cleared elsewhere: a person opened the queue
+	ActionAdopt   Action = "adopt"   // it was set elsewhere: add a manual reason
+	ActionDrop    Action = "drop"    // it was cleared elsewhere: an operator opened the queue, drop the reasons
 )
 
-// Reconcile decides, from the set and from asynq's flag read after the set.
-// The recorded flag state tells a change made elsewhere from our own one that
-// a crash cut short: the intent is written before the flag is touched.
+// Reconcile decides from the set and from asynq's flag, read after the set. The
+// intent is recorded before the flag is changed, so that a change made elsewhere
+// differs from one of ours that a crash interrupted.
 func Reconcile(s PauseState, flag bool) Action {
 	switch {
 	case s.flag == flagPausing && flag, s.flag == flagUnpausing && !flag:
@@ -157,21 +174,21 @@ func Reconcile(s PauseState, flag bool) Action {
 }
 
 const (
-	flagOff       = "0"
-	flagOn        = "1"
+	flagOff       = "off"
+	flagOn        = "on"
 	flagPausing   = "pausing"
 	flagUnpausing = "unpausing"
 )
 
-// ErrRaced says that somebody changed the set in between: look again.
+// ErrRaced says that another worker changed the set meanwhile: read it again.
 var ErrRaced = errors.New("pause reasons changed meanwhile")
 
-// Apply carries an action out. state is what Reconcile saw. Repeating it after
-// an error is safe; ErrRaced means that it was nobody's turn.
+// Apply carries an action out. state is what Reconcile decided from. Repeating it
+// after an error is safe; after ErrRaced the state has to be read again.
 func (p *Pauses) Apply(ctx context.Context, queue string, state PauseState, action Action, asynq FlagSetter) error {
 	switch action {
 	case ActionAdopt:
-		return p.move(ctx, queue, &state, flagOn, "manual")
+		return p.move(ctx, queue, &state, flagOn, "adopt")
 	case ActionDrop:
 		return p.move(ctx, queue, &state, flagOff, "drop")
 	case ActionPause:
@@ -192,7 +209,7 @@ func (p *Pauses) Apply(ctx context.Context, queue string, state PauseState, acti
 		return p.move(ctx, queue, &state, flagOff, "keep")
 	case ActionNone:
 	}
-	switch { // what a crash cut short turned out done
+	switch { // the change was made, but a crash prevented its confirmation
 	case state.flag == flagPausing && state.Paused():
 		return p.move(ctx, queue, &state, flagOn, "keep")
 	case state.flag == flagUnpausing && !state.Paused():
@@ -202,7 +219,9 @@ func (p *Pauses) Apply(ctx context.Context, queue string, state PauseState, acti
 }
 
 func (p *Pauses) move(ctx context.Context, queue string, state *PauseState, flag, set string) error {
-	next, changed, err := p.do(ctx, queue, "apply", state.version, flag, set, overrideFor.Milliseconds(), "asynq")
+	next, changed, err := p.run(ctx, pauseRequest{
+		Queue: queue, Action: "apply", Version: state.version, Flag: flag, Reasons: set, Override: overrideFor.Milliseconds(), By: "asynq",
+	})
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (m *model) lateSettle(rt *rapid.T) {
 		return
 	}
 	p := m.dead[i]
-	if b := m.gates[0]; b.rec(p.Key, "a") != p.AttemptID && b.rec(p.Key, "la") != p.AttemptID {
+	if b := m.gates[0]; b.rec(p.Key, "attempt") != p.AttemptID && b.rec(p.Key, "lost_attempt") != p.AttemptID {
 		return
 	}
 	m.dead = append(m.dead[:i], m.dead[i+1:]...)
@@ -104,7 +104,7 @@ func (m *model) renew(rt *rapid.T) {
 
 func (m *model) check(rt *rapid.T) {
 	b := m.gates[0]
-	keys, err := b.rdb.Keys(m.t.Context(), b.key("b:*")).Result()
+	keys, err := b.rdb.Keys(m.t.Context(), b.key("budget:*")).Result()
 	require.NoError(rt, err)
 	for _, k := range keys {
 		name := strings.TrimPrefix(k, b.cfg.Prefix)
@@ -112,7 +112,7 @@ func (m *model) check(rt *rapid.T) {
 		require.LessOrEqual(rt, reserved+spent, int64(modelCap), "used ≤ budget")
 		require.GreaterOrEqual(rt, reserved+spent, m.used+m.kept, "nothing that may be billed is forgotten")
 	}
-	live, err := b.rdb.ZCount(m.t.Context(), b.key("p"), fmt.Sprint(time.Now().UnixMilli()), "+inf").Result()
+	live, err := b.rdb.ZCount(m.t.Context(), b.key("permits"), fmt.Sprint(time.Now().UnixMilli()), "+inf").Result()
 	require.NoError(rt, err)
 	require.LessOrEqual(rt, live, int64(modelPermits))
 	require.EqualValues(rt, len(m.held), live)
@@ -148,12 +148,12 @@ func (m *model) converges(rt *rapid.T) {
 	p, err := b.Acquire(m.t.Context(), Request{Key: "recognize_last", AttemptID: request("").AttemptID, Path: tasks.Recognize, UnitsBounded: true})
 	require.NoError(rt, err)
 	require.NoError(rt, b.Settle(m.t.Context(), p, done))
-	require.EqualValues(rt, 0, b.num(mainRecognize, "inflight"))
-	require.EqualValues(rt, 0, b.num("g", "inflight"))
-	held, err := b.rdb.ZCard(m.t.Context(), b.key("p")).Result()
+	require.EqualValues(rt, 0, b.num(mainRecognize, "in_flight"))
+	require.EqualValues(rt, 0, b.num("state:global", "in_flight"))
+	held, err := b.rdb.ZCard(m.t.Context(), b.key("permits")).Result()
 	require.NoError(rt, err)
 	require.Zero(rt, held)
-	keys, err := b.rdb.Keys(m.t.Context(), b.key("b:*")).Result()
+	keys, err := b.rdb.Keys(m.t.Context(), b.key("budget:*")).Result()
 	require.NoError(rt, err)
 	for _, k := range keys {
 		name := strings.TrimPrefix(k, b.cfg.Prefix)

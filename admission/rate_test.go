@@ -74,7 +74,7 @@ func TestNothingOfARateIsLost(t *testing.T) {
 		for k := range 3 {
 			require.Equal(t, GateRequests, other.refused(request(keyOf(100+3*i+k))).Gate)
 		}
-		b.set(mainRecognize, "tat", b.num(mainRecognize, "tat")-60e6) // an interval passes
+		b.set(mainRecognize, "requests_arrival_us", b.num(mainRecognize, "requests_arrival_us")-60e6) // an interval passes
 		asker.settle(asker.acquire(request(keyOf(5+i))), done)
 	}
 	require.Equal(t, GateRequests, b.refused(request(keyOf(99))).Gate)
@@ -114,7 +114,7 @@ func TestUnitsTakenBeforeAnIdleTimeAreNotGivenBackTwice(t *testing.T) {
 	r := request(keyOf(1))
 	r.Units = 10
 	p := b.acquire(r)
-	b.set(mainRecognize, "utat", b.num(mainRecognize, "utat")-600e6) // ten minutes pass: the bucket is full again
+	b.set(mainRecognize, "units_arrival_us", b.num(mainRecognize, "units_arrival_us")-600e6) // ten minutes pass: the bucket is full again
 	r = request(keyOf(2))
 	r.Units = 10
 	b.acquire(r)
@@ -143,13 +143,13 @@ func TestClockStepDoesNotStopTheFleet(t *testing.T) {
 	b := newBench(t, oneSource(Limits{RequestsPerMinute: 60}))
 	b.settle(b.acquire(request(keyOf(1))), done)
 	year := time.Now().AddDate(1, 0, 0)
-	b.set(mainRecognize, "tat", year.UnixMicro(), "thr", year.UnixMilli(), "tat_wait", year.UnixMicro(), "brk", 1, "brk_until", year.UnixMilli())
+	b.set(mainRecognize, "requests_arrival_us", year.UnixMicro(), "throttled_until", year.UnixMilli(), "requests_place_us", year.UnixMicro(), "breaker_open", 1, "breaker_probe_at", year.UnixMilli())
 	b.settle(b.acquire(request(keyOf(2))), done)
-	b.set(mainRecognize, "halt", "quota", "halt_probe", year.UnixMilli(), "cut", year.UnixMilli(), "tat", 0)
+	b.set(mainRecognize, "halt_reason", "quota", "halt_probe_at", year.UnixMilli(), "cut_at", year.UnixMilli(), "requests_arrival_us", 0)
 	b.settle(b.acquire(request(keyOf(3))), done)
-	require.NoError(t, b.rdb.ZAdd(t.Context(), b.key("p"), redis.Z{Member: "recognize_ghost", Score: float64(year.UnixMilli())}).Err())
+	require.NoError(t, b.rdb.ZAdd(t.Context(), b.key("permits"), redis.Z{Member: "recognize_ghost", Score: float64(year.UnixMilli())}).Err())
 	require.NoError(t, b.renew(t.Context(), true))
-	ends, err := b.rdb.ZScore(t.Context(), b.key("p"), "recognize_ghost").Result()
+	ends, err := b.rdb.ZScore(t.Context(), b.key("permits"), "recognize_ghost").Result()
 	require.NoError(t, err)
 	require.Less(t, ends, float64(time.Now().Add(time.Minute).UnixMilli()))
 }
@@ -164,14 +164,14 @@ func TestUnitsAreGivenBackWhateverTheFractionOfAnInterval(t *testing.T) {
 			c.Prefix = fmt.Sprintf("x%d{adm}:", i)
 		})
 		for k := range 4 { // the burst is used up: the next starts a fraction of an interval later
-			b.settle(b.acquire(request(keyOf(k))), unsent)
+			b.settle(b.acquire(request(keyOf(k))), unused)
 		}
-		require.NoError(t, b.rdb.HDel(t.Context(), b.key(mainRecognize), "utat", "utat_idle").Err())
+		require.NoError(t, b.rdb.HDel(t.Context(), b.key(mainRecognize), "units_arrival_us", "units_idle_us").Err())
 		r := request(keyOf(9))
 		r.Units = 500
 		p := b.acquire(r)
-		taken := b.num(mainRecognize, "utat")
-		b.settle(p, unsent)
-		require.EqualValues(t, 50*time.Second/time.Microsecond, taken-b.num(mainRecognize, "utat"))
+		taken := b.num(mainRecognize, "units_arrival_us")
+		b.settle(p, unused)
+		require.EqualValues(t, 50*time.Second/time.Microsecond, taken-b.num(mainRecognize, "units_arrival_us"))
 	}
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -15,30 +16,33 @@ func TestARebuiltRecordAnswersItsAttemptAgain(t *testing.T) {
 	r := request(keyOf(0))
 	p := b.acquire(r)
 	require.NoError(t, p.Valid()) // its call goes out
-	require.NoError(t, b.rdb.Del(t.Context(), b.key("j:"+r.Key), b.key("p")).Err())
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("task:"+r.Key), b.key("permits")).Err())
 	require.NoError(t, b.Renew(t.Context()))
 	require.Equal(t, p.Source, b.acquire(r).Source)
 }
 
-// One value nobody of ours wrote must not end the decisions about other tasks.
-func TestAGarbageRecordHurtsOnlyItsTask(t *testing.T) {
+// A value that this program did not write must not fail the decisions about other tasks.
+func TestAnUnreadableRecordAffectsOnlyItsTask(t *testing.T) {
 	t.Parallel()
-	for name, pack := range map[string]string{
-		"t is a table":     `{t={1}}`,
-		"bk is a number":   `{a='x',src='main',path='recognize',bk=3}`,
-		"bk is a table":    `{a='x',src='main',path='recognize',bk={}}`,
-		"units is a text":  `{a='x',src='main',path='recognize',bk='main:recognize:2026-01-01',units='q'}`,
-		"path is missing":  `{a='x',src='main'}`,
-		"a of five things": `{1,2,3}`,
-		"a number":         `7`,
-		"kept is false":    `{a='x',src='main',path='recognize',kept=false,units=1.5,bk='main:recognize:2026-01-01'}`,
+	for name, value := range map[string]string{
+		"settled_attempts is a list": `{"settled_attempts":[1]}`,
+		"budgets is a number":        `{"attempt":"x","source":"main","path":"recognize","budgets":3}`,
+		"budgets is a list":          `{"attempt":"x","source":"main","path":"recognize","budgets":[]}`,
+		"budgets is null":            `{"attempt":"x","source":"main","path":"recognize","budgets":null}`,
+		"units is a string":          `{"attempt":"x","source":"main","path":"recognize","budgets":"main:recognize:2026-01-01","units":"q"}`,
+		"units is a fraction":        `{"attempt":"x","source":"main","path":"recognize","units":1.5,"budgets":"main:recognize:2026-01-01"}`,
+		"units is too large":         `{"attempt":"x","source":"main","path":"recognize","units":1e300}`,
+		"path is missing":            `{"attempt":"x","source":"main"}`,
+		"a list":                     `[1,2,3]`,
+		"a number":                   `7`,
+		"not JSON":                   `\x00{`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, nil)
 			b.acquire(request(keyOf(1)))
-			require.NoError(t, b.rdb.Eval(t.Context(), `redis.call('SET', KEYS[1], cmsgpack.pack(`+pack+`)) return redis.call('ZADD', KEYS[2], 1, ARGV[1])`,
-				[]string{b.key("j:" + keyOf(0)), b.key("p")}, keyOf(0)).Err())
+			require.NoError(t, b.rdb.Set(t.Context(), b.key("task:"+keyOf(0)), value, 0).Err())
+			require.NoError(t, b.rdb.ZAdd(t.Context(), b.key("permits"), redis.Z{Score: 1, Member: keyOf(0)}).Err())
 			b.acquire(request(keyOf(2)))
 			b.acquire(request(keyOf(0)))
 		})
@@ -49,7 +53,7 @@ func TestALivePermitKeepsItsKeyOutThoughTheRecordIsLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.acquire(request(keyOf(0)))
-	require.NoError(t, b.rdb.Del(t.Context(), b.key("j:"+keyOf(0))).Err())
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("task:"+keyOf(0))).Err())
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	var inFlight *InFlight
 	require.ErrorAs(t, err, &inFlight)
@@ -67,18 +71,18 @@ func TestACallOnItsWayIsRenewedThoughItsRecordIsLost(t *testing.T) {
 	b.seedAll(err, 0)
 	p := b.acquire(r)
 	require.NoError(t, p.Valid()) // its call goes out
-	require.NoError(t, b.rdb.Del(t.Context(), b.key("j:"+r.Key)).Err())
-	ends := func() float64 { return b.rdb.ZScore(t.Context(), b.key("p"), r.Key).Val() }
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("task:"+r.Key)).Err())
+	ends := func() float64 { return b.rdb.ZScore(t.Context(), b.key("permits"), r.Key).Val() }
 	before := ends() - 5000
-	require.NoError(t, b.rdb.ZAddXX(t.Context(), b.key("p"), redis.Z{Member: r.Key, Score: before}).Err())
+	require.NoError(t, b.rdb.ZAddXX(t.Context(), b.key("permits"), redis.Z{Member: r.Key, Score: before}).Err())
 	require.NoError(t, b.Renew(t.Context()))
 	require.Greater(t, ends(), before+4000)
-	require.EqualValues(t, 1, b.num(mainRecognize, "inflight"))
-	require.EqualValues(t, 1, b.num("b:"+p.budgets, "reserved"))
+	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
+	require.EqualValues(t, 1, b.num("budget:"+p.budgets, "reserved"))
 	b.settle(p, done)
-	require.Zero(t, b.num(mainRecognize, "inflight"))
-	require.Zero(t, b.num("b:"+p.budgets, "reserved"))
-	require.EqualValues(t, 1, b.num("b:"+p.budgets, "spent"))
+	require.Zero(t, b.num(mainRecognize, "in_flight"))
+	require.Zero(t, b.num("budget:"+p.budgets, "reserved"))
+	require.EqualValues(t, 1, b.num("budget:"+p.budgets, "spent"))
 }
 
 // A later version may add to a record: what this one knows of it still counts.
@@ -86,10 +90,10 @@ func TestARecordWithFieldsOfALaterVersionKeepsItsHistory(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.settle(b.acquire(request(keyOf(0))), failed)
-	require.NoError(t, b.rdb.Eval(t.Context(), `local r = cmsgpack.unpack(redis.call('GET', KEYS[1])) r.newer = 1
-		return redis.call('SET', KEYS[1], cmsgpack.pack(r))`, []string{b.key("j:" + keyOf(0))}).Err())
+	record := b.rdb.Get(t.Context(), b.key("task:"+keyOf(0))).Val()
+	require.NoError(t, b.rdb.Set(t.Context(), b.key("task:"+keyOf(0)), strings.Replace(record, "{", `{"newer":"kept",`, 1), 0).Err())
 	p := b.acquire(request(keyOf(0)))
 	require.Equal(t, 1, p.Record.Counted)
 	require.Equal(t, 1, p.Record.PossiblyBilled)
-	require.Equal(t, "1", b.rec(keyOf(0), "newer"))
+	require.Equal(t, "kept", b.rec(keyOf(0), "newer"))
 }

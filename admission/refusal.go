@@ -7,24 +7,23 @@ import (
 	"time"
 )
 
-// ErrUnavailable wraps every failure to get an answer from the admission
-// store: network, script error, unknown reply. No permit was given that the
-// caller may use; admission fails closed (R20). Test with errors.Is.
+// ErrUnavailable wraps every failure to get a decision from Redis: network, script
+// error, unknown reply, clocks far apart. The caller has no permit: admission fails
+// closed. Test with errors.Is.
 var ErrUnavailable = errors.New("admission store unavailable")
 
-// ErrPermitLost is what Permit.Valid answers when the permit may have passed
-// to somebody else before the call was sent.
+// ErrPermitLost is the error of Permit.Valid when another call may have got the permit
+// before this one was sent.
 var ErrPermitLost = errors.New("permit is no longer certain")
 
-// Gate names what refused a call. The same words are used in logs, metrics
-// and `inspect why`.
+// Gate is what refused a call. Logs, metrics and `inspect why` use the same words.
 type Gate string
 
 // The closed set of gates.
 const (
 	GateConcurrency       Gate = "concurrency"        // permits of a source+path, configured or learned
 	GateRequests          Gate = "requests"           // requests per minute, configured or learned
-	GateUnits             Gate = "units"              // units per minute; and unit budgets just after Redis lost everything
+	GateUnits             Gate = "units"              // units per minute; also unit budgets during a recovery hold
 	GateUnitsDay          Gate = "units_day"          // unit budget of the day
 	GateUnitsMonth        Gate = "units_month"        // unit budget of the month
 	GateGlobalConcurrency Gate = "global_concurrency" // permits over all sources and paths
@@ -38,7 +37,7 @@ const (
 	GateGroupUnitsMonth   Gate = "group_units_month"
 	GateThrottle          Gate = "throttle"       // AudD said 429 or 611
 	GateBreaker           Gate = "breaker"        // too many failures in a row
-	GateHalt              Gate = "halt"           // an account reason or a person
+	GateHalt              Gate = "halt"           // an account reason or an operator
 	GateUnbounded         Gate = "unbounded"      // a unit budget is set and the task has no upper bound
 	GateUnitsTooMany      Gate = "units_too_many" // one call needs more than a whole budget
 	GateNoCandidate       Gate = "no_candidate"   // every source was excluded or the pinned one is unknown
@@ -51,26 +50,26 @@ var AllGates = []Gate{
 	GateGroupUnitsMonth, GateThrottle, GateBreaker, GateHalt, GateUnbounded, GateUnitsTooMany, GateNoCandidate,
 }
 
-// isBudget says whether the gate is a unit budget or the account's quota.
+// isBudget reports whether the gate is a unit budget.
 func (g Gate) isBudget() bool { return slices.Contains(budgetGates, g) }
 
 var budgetGates = []Gate{
 	GateUnitsDay, GateUnitsMonth, GateGlobalUnitsDay, GateGlobalUnitsMonth, GateGroupUnitsDay, GateGroupUnitsMonth,
 }
 
-// UntilResumed is the RetryAfter of what no time opens, but a person, another token
-// or other settings.
+// UntilResumed is the RetryAfter of a refusal that waiting does not end, but an
+// operator, another token or other settings.
 const UntilResumed = 24 * time.Hour
 
-// Refusal says that a call may not go now. Nothing was taken.
+// Refusal says that a call is not admitted now. Nothing was taken.
 type Refusal struct { //nolint:errname // an answer like a permit is one, and an error only on its way up
-	Gate       Gate          // what refused; of several sources the one that reopens first
+	Gate       Gate          // that refused; of several sources the one that admits first
 	Source     string        // whose gate it was; empty for global and group gates
-	RetryAfter time.Duration // when to come back; never 0
-	AllBlocked bool          // every usable source is shut (throttle, breaker, halt or a unit budget)
-	Permanent  bool          // waiting does not help: unbounded, or more units than a whole budget
+	RetryAfter time.Duration // when to ask again; never 0
+	AllBlocked bool          // every usable source is blocked: throttled, halted, breaker open or budget used up
+	Permanent  bool          // waiting never helps: no upper bound, or more units than a whole budget
 	FailFast   bool          // a unit budget or AudD's quota is used up and Config.QuotaFull is QuotaFailFast
-	Reason     string        // of a halt: an outcome's name or a person's word; else empty
+	Reason     string        // of a halt: an outcome's name or an operator's text; else empty
 }
 
 func (r *Refusal) Error() string {

@@ -2,49 +2,58 @@ package admission
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
-// recountEvery is how often one worker of the fleet counts the permits anew.
+// recountEvery is how often one worker of the fleet recounts the permits.
 const recountEvery = 30 * time.Second
 
+// renewRequest is one permit of lua/renew.lua.
+type renewRequest struct {
+	attempt
+	Units int64 `json:"units"`
+	Sent  bool  `json:"sent"`
+}
+
 // Renew confirms all permits of this process in one call; Run does it every
-// Config.RenewEvery. A permit that is gone is registered again if its call may
-// be on its way (Valid said yes), and is lost otherwise.
+// Config.RenewEvery. A permit that is gone is registered again if its call may be
+// on its way (Valid returned nil), and is lost otherwise.
 func (g *Gates) Renew(ctx context.Context) error { return g.renew(ctx, false) }
 
-// renew with idle also goes to Redis when nothing is held: the recount and the
-// repair of a stepped clock must not depend on somebody getting a permit.
-func (g *Gates) renew(ctx context.Context, idle bool) error {
+// renew with always also calls Redis when no permit is held: the recount and the
+// repair after a clock step must not depend on a call being admitted.
+func (g *Gates) renew(ctx context.Context, always bool) error {
+	request := struct {
+		PermitTTL    int64          `json:"permit_ttl_ms"`
+		RecountEvery int64          `json:"recount_every_ms"`
+		Permits      []renewRequest `json:"permits,omitempty"`
+	}{PermitTTL: g.cfg.PermitTTL.Milliseconds(), RecountEvery: recountEvery.Milliseconds()}
 	g.mu.Lock()
 	held := make([]*Permit, 0, len(g.permits))
 	for _, p := range g.permits {
 		held = append(held, p)
+		request.Permits = append(request.Permits, renewRequest{attempt: p.attempt(), Units: p.Units, Sent: p.sent.Load()})
 	}
 	g.mu.Unlock()
-	if len(held) == 0 && !idle {
+	if len(held) == 0 && !always {
 		return nil
 	}
 	asked := time.Now()
-	args := []any{g.cfg.Prefix, g.cfg.PermitTTL.Milliseconds(), recountEvery.Milliseconds()}
-	for _, p := range held {
-		args = append(args, p.Key, p.AttemptID, p.Source, string(p.Path), p.Group, flag(p.sent.Load()), p.Units, p.admitted, p.Epoch, p.budgets)
+	var reply struct {
+		Renewed []int `json:"renewed"`
 	}
-	reply, err := g.run(ctx, renewScript, args)
-	if err != nil {
-		return err
+	if err := g.run(ctx, renewScript, request, &reply); err != nil {
+		return fmt.Errorf("renew permits: %w", err)
 	}
-	if len(reply) != len(held) {
-		return unreadable()
+	if len(reply.Renewed) != len(held) {
+		return fmt.Errorf("renew permits: %w: %d replies to %d permits", ErrUnavailable, len(reply.Renewed), len(held))
 	}
 	for i, p := range held {
-		switch reply[i] {
-		case int64(0):
+		if reply.Renewed[i] == 1 {
 			p.confirm(asked)
-		case int64(1): // its call is on its way; nothing new may start on it
-			p.lost.Store(true)
-		default:
-			p.lost.Store(true)
+		} else {
+			p.lost.Store(true) // also if it is registered again: no new request may start on it
 		}
 	}
 	return nil

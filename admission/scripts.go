@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -14,14 +15,14 @@ var luaFiles embed.FS
 
 // A script is its parts in order; Redis sees one text and runs it atomically.
 var (
-	exchangeScript = script("prelude", "header", "calendar", "budget", "record", "rate", "adapt", "shutter", "choose", "acquire", "report",
-		"settle", "exchange")
-	renewScript  = script("prelude", "budget", "record", "renew")
-	limitsScript = script("prelude", "limits")
-	seedScript   = script("prelude", "record", "seed")
-	gateScript   = script("prelude", "shutter", "gate")
-	peekScript   = script("prelude", "record", "peek")
-	pauseScript  = script("prelude", "pause")
+	exchangeScript = script("prelude", "budget", "record", "rate", "aimd", "block", "sources", "acquire", "report", "settle", "exchange")
+	checkScript    = script("prelude", "budget", "record", "rate", "aimd", "block", "sources", "acquire", "check")
+	renewScript    = script("prelude", "budget", "record", "renew")
+	limitsScript   = script("prelude", "limits")
+	seedScript     = script("prelude", "record", "seed")
+	haltScript     = script("prelude", "block", "halt")
+	readScript     = script("prelude", "record", "read")
+	pauseScript    = script("prelude", "pause")
 )
 
 func script(parts ...string) *redis.Script {
@@ -37,14 +38,26 @@ func script(parts ...string) *redis.Script {
 	return redis.NewScript(text.String())
 }
 
-// run executes a script and returns its reply list; every failure is
-// ErrUnavailable: without an answer there is no permit.
-func (g *Gates) run(ctx context.Context, s *redis.Script, args []any) ([]any, error) {
+// runScript sends a request to a script and reads its reply, both JSON. Every
+// failure wraps ErrUnavailable: without a reply nothing is admitted.
+func runScript(ctx context.Context, rdb redis.UniversalClient, prefix string, s *redis.Script, request, reply any) error {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("write admission request: %w: %w", ErrUnavailable, err)
+	}
+	answer, err := s.Run(ctx, rdb, []string{prefix + "state:global"}, prefix, text).Text()
+	if err != nil {
+		return fmt.Errorf("run admission script: %w: %w", ErrUnavailable, err)
+	}
+	if err := json.Unmarshal([]byte(answer), reply); err != nil {
+		return fmt.Errorf("read admission reply: %w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// run is runScript within Config.Timeout.
+func (g *Gates) run(ctx context.Context, s *redis.Script, request, reply any) error {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
-	reply, err := s.Run(ctx, g.rdb, []string{g.cfg.Prefix + "g"}, args...).Slice()
-	if err != nil {
-		return nil, fmt.Errorf("run admission script: %w: %w", ErrUnavailable, err)
-	}
-	return reply, nil
+	return runScript(ctx, g.rdb, g.cfg.Prefix, s, request, reply)
 }

@@ -5,20 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"reprise/tasks"
 )
-
-// Period is one unit budget and the time it covers.
-type Period struct {
-	Name       string     // of the budget in Redis: <scope>:<2026-11-30 or 2026-11>
-	Source     string     // empty for the global and for group budgets
-	Path       tasks.Path // empty for the global and for group budgets
-	Group      string     // empty unless a group's
-	Start, End time.Time  // [Start, End) in Config.TimeZone
-
-	found int64 // ms of Redis's clock when it was found missing; 0 = unknown
-}
 
 // PeriodUnits is what settled calls used in a period.
 type PeriodUnits struct {
@@ -26,9 +13,9 @@ type PeriodUnits struct {
 	Spent int64 // sum of the units of the call rows in [Start, End), read after the budget was found missing
 }
 
-// MissingPeriods says that unit budgets are not in Redis: a new day or month
-// has begun, or Redis lost them. Nothing is admitted until Seed has written
-// what the call rows say (R13). It is not a refusal: seed and ask again.
+// MissingPeriods says that unit budgets are not in Redis: a new day or month has
+// begun, or Redis lost them. Nothing is admitted on them until Seed has written
+// what the call rows say; then the caller acquires again.
 type MissingPeriods struct { //nolint:errname // as Refusal
 	Periods []Period
 }
@@ -41,63 +28,53 @@ func (m *MissingPeriods) Error() string {
 	return "unit budgets are missing: " + strings.Join(names, ", ")
 }
 
-func (g *Gates) missing(found int64, names []any) error {
+// missing is the error for budgets that were found missing, at a ms of Redis's clock.
+func (g *Gates) missing(at int64, names []string) error {
 	m := &MissingPeriods{}
-	for _, n := range names {
-		name, _ := n.(string)
+	for _, name := range names {
 		p, err := g.period(name)
 		if err != nil {
 			return fmt.Errorf("read admission reply: %w: %w", ErrUnavailable, err)
 		}
-		p.found = found
+		p.foundMissing = at
 		m.Periods = append(m.Periods, p)
 	}
 	return m
 }
 
-// period reads a budget's name.
-func (g *Gates) period(name string) (Period, error) {
-	cut := strings.LastIndex(name, ":")
-	if cut < 0 {
-		return Period{}, fmt.Errorf("budget %q has no period", name)
-	}
-	p, scope, label := Period{Name: name}, name[:cut], name[cut+1:]
-	if group, ok := strings.CutPrefix(scope, "group/"); ok {
-		p.Group = group
-	} else if source, path, ok := strings.Cut(scope, ":"); ok {
-		p.Source, p.Path = source, tasks.Path(path)
-	}
-	if day, err := time.ParseInLocation(time.DateOnly, label, g.zone); err == nil {
-		p.Start, p.End = day, day.AddDate(0, 0, 1)
-		return p, nil
-	}
-	month, err := time.ParseInLocation("2006-01", label, g.zone)
-	if err != nil {
-		return Period{}, fmt.Errorf("read period of budget %q: %w", name, err)
-	}
-	p.Start = month.AddDate(0, 0, g.cfg.MonthAnchor-1)
-	p.End = p.Start.AddDate(0, 1, 0)
-	return p, nil
+// seedRequest is one budget of lua/seed.lua.
+type seedRequest struct {
+	Name         string `json:"name"`
+	Spent        int64  `json:"spent"`
+	FoundMissing int64  `json:"found_missing_at"`
+	TTL          int64  `json:"ttl_ms"`
 }
 
-// Seed writes budgets that are missing; one that is there is left alone, so
-// that of many workers the first wins. The script adds calls under way and
-// those settled since the budget was found missing: they may be in the rows
-// too, and then count twice rather than not at all. It returns how many were written.
+// budgetKept is how long a budget outlasts its period: longer than any call may
+// take to be settled.
+const budgetKept = 40 * 24 * time.Hour
+
+// Seed writes budgets that are missing and returns how many; one that exists is
+// left alone, so that of many workers the first wins. The script adds the calls in
+// flight and those settled since the budget was found missing: these may be in the
+// rows too, and then count twice rather than not at all.
 func (g *Gates) Seed(ctx context.Context, periods ...PeriodUnits) (int, error) {
 	if len(periods) == 0 {
 		return 0, nil
 	}
-	args := []any{g.cfg.Prefix}
+	var request struct {
+		Budgets []seedRequest `json:"budgets"`
+	}
 	for _, p := range periods {
-		// A settle may come long after the period; 40 days outlast every call and month.
-		args = append(args, p.Name, max(0, p.Spent), p.found, (time.Until(p.End) + 40*24*time.Hour).Milliseconds())
+		request.Budgets = append(request.Budgets, seedRequest{
+			Name: p.Name, Spent: max(0, p.Spent), FoundMissing: p.foundMissing, TTL: (time.Until(p.End) + budgetKept).Milliseconds(),
+		})
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
-	defer cancel()
-	n, err := seedScript.Run(ctx, g.rdb, []string{g.cfg.Prefix + "g"}, args...).Int()
-	if err != nil {
-		return 0, fmt.Errorf("seed unit budgets: %w: %w", ErrUnavailable, err)
+	var reply struct {
+		Written int `json:"written"`
 	}
-	return n, nil
+	if err := g.run(ctx, seedScript, request, &reply); err != nil {
+		return 0, fmt.Errorf("seed unit budgets: %w", err)
+	}
+	return reply.Written, nil
 }

@@ -9,103 +9,130 @@ import (
 	"reprise/tasks"
 )
 
-// CallReport is the end of an attempt: report, refund and release in one.
+// CallReport says how an attempt ended: it is reported to the gates, unused units
+// are refunded and the permit is given back, in one step.
 type CallReport struct {
 	Outcome        tasks.Outcome
 	Channel        tasks.Channel // empty = none
-	Halt           string        // "" none, "path" or "source": what an account answer halts
-	Probeable      bool          // a blocked answer that may pass by itself: probed every few minutes
-	RetryAfter     time.Duration // Retry-After of a throttle; 0 = AudD named none
+	Halt           string        // what an account answer halts: empty = nothing, "path" or "source"
+	Probeable      bool          // of a blocked answer: it may pass without an operator, so it is probed every few minutes
+	RetryAfter     time.Duration // of a throttle; 0 = AudD named none
 	Counted        bool          // counts against max_attempts
 	PossiblyBilled bool          // counts against max_possibly_billed
 	UnitsUsed      int64         // of the reserved ones; 0 refunds all
 	Latency        time.Duration // of the call
 	Backoff        time.Duration // the task's own wait that follows
-	ClearRecord    bool          // the task is finished: forget its record
+	ClearRecord    bool          // the task is finished: its record is cleared
+}
+
+// attempt is what settle and renew say about an attempt that holds a permit.
+type attempt struct {
+	Key        string     `json:"key"`
+	Attempt    string     `json:"attempt"`
+	Source     string     `json:"source"`
+	Path       tasks.Path `json:"path"`
+	Group      string     `json:"group,omitempty"`
+	Generation int64      `json:"generation"`
+	Epoch      int64      `json:"epoch"`
+	AdmittedAt int64      `json:"admitted_at"`
+	Budgets    string     `json:"budgets"`
+}
+
+func (p *Permit) attempt() attempt {
+	return attempt{
+		Key: p.Key, Attempt: p.AttemptID, Source: p.Source, Path: p.Path, Group: p.Group, Generation: p.generation, Epoch: p.Epoch,
+		AdmittedAt: p.admitted, Budgets: p.budgets,
+	}
+}
+
+// settleRequest is one settle of lua/exchange.lua.
+type settleRequest struct {
+	attempt
+	Outcome        tasks.Outcome `json:"outcome"`
+	Channel        tasks.Channel `json:"channel"`
+	Halt           string        `json:"halt,omitempty"`
+	Probeable      bool          `json:"probeable"`
+	RetryAfter     int64         `json:"retry_after_ms"`
+	Counted        bool          `json:"counted"`
+	PossiblyBilled bool          `json:"possibly_billed"`
+	UnitsUsed      int64         `json:"units_used"`
+	Latency        int64         `json:"latency_ms"`
+	Backoff        int64         `json:"backoff_ms"`
+	ClearRecord    bool          `json:"clear_record"`
 }
 
 // Settle ends an attempt and waits until Redis has it. Repeating it changes
-// nothing. If the error wraps ErrUnavailable or is the end of ctx, the settle
-// is repeated in the background while Run runs, for up to ten minutes.
-func (g *Gates) Settle(ctx context.Context, p *Permit, s CallReport) error {
-	o := g.settling(p, s)
+// nothing. If the error wraps ErrUnavailable or is the end of ctx, the settle is
+// repeated in the background while Run runs, for up to ten minutes.
+func (g *Gates) Settle(ctx context.Context, p *Permit, r CallReport) error {
+	o := g.settling(p, r)
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
-	a := g.combiner.do(ctx, o)
+	a := g.batcher.do(ctx, o)
+	if a.err != nil && !errors.Is(a.err, ErrUnavailable) {
+		return fmt.Errorf("settle: %w: %w", ErrUnavailable, a.err) // its answer goes to o.abandoned
+	}
 	if a.err != nil {
-		if !errors.Is(a.err, ErrUnavailable) {
-			return fmt.Errorf("settle: %w: %w", ErrUnavailable, a.err) // its answer is looked after by orphan
-		}
-		g.keepLate(p.AttemptID, o.args)
-		return a.err
+		g.repeatLater(o.settle, time.Now())
 	}
-	if _, ok := a.entry.(int64); !ok {
-		return unreadable()
-	}
-	return nil
+	return a.err
 }
 
-// SettleLater is Settle without waiting: release and report may lag the answer
-// to the queue (R20), results may not. Safe to call while shutting down.
-func (g *Gates) SettleLater(p *Permit, s CallReport) { g.combiner.push(g.settling(p, s)) }
+// SettleLater is Settle without waiting: the release of a permit may lag the answer
+// to the queue. It may be called while shutting down, before Close.
+func (g *Gates) SettleLater(p *Permit, r CallReport) { g.batcher.push(g.settling(p, r)) }
 
-func (g *Gates) settling(p *Permit, s CallReport) *op {
+func (g *Gates) settling(p *Permit, r CallReport) *op {
 	g.mu.Lock()
 	delete(g.permits, p.AttemptID)
 	g.mu.Unlock()
-	channel := s.Channel
-	if channel == "" {
-		channel = tasks.ChannelNone
+	if r.Channel == "" {
+		r.Channel = tasks.ChannelNone
 	}
-	args := []any{
-		p.Key, p.AttemptID, p.Source, string(p.Path), p.Group, p.generation, p.Epoch, p.admitted, p.budgets,
-		string(s.Outcome), string(channel), s.Halt, flag(s.Probeable), s.RetryAfter.Milliseconds(), flag(s.Counted), flag(s.PossiblyBilled), s.UnitsUsed,
-		s.Latency.Milliseconds(), s.Backoff.Milliseconds(), flag(s.ClearRecord),
-	}
-	return &op{settle: true, path: string(p.Path), args: args, orphan: func(a answer) {
+	return g.settleOp(&settleRequest{
+		attempt: p.attempt(), Outcome: r.Outcome, Channel: r.Channel, Halt: r.Halt, Probeable: r.Probeable,
+		RetryAfter: r.RetryAfter.Milliseconds(), Counted: r.Counted, PossiblyBilled: r.PossiblyBilled, UnitsUsed: r.UnitsUsed,
+		Latency: r.Latency.Milliseconds(), Backoff: r.Backoff.Milliseconds(), ClearRecord: r.ClearRecord,
+	}, time.Now())
+}
+
+// settleOp is a settle that is repeated if it gets no answer.
+func (g *Gates) settleOp(s *settleRequest, since time.Time) *op {
+	return &op{settle: s, abandoned: func(a answer) {
 		if a.err != nil {
-			g.keepLate(p.AttemptID, args)
+			g.repeatLater(s, since)
 		}
 	}}
 }
 
-// lateOp is a settle to be repeated.
-type lateOp struct {
-	args []any
-	born time.Time
+// unanswered is a settle to be repeated.
+type unanswered struct {
+	settle *settleRequest
+	since  time.Time
 }
 
 const (
-	lateFor = 10 * time.Minute
-	lateMax = 10000 // settles kept; beyond, permits end by their TTL and units stay charged
+	repeatFor     = 10 * time.Minute
+	maxUnanswered = 10000 // settles kept; beyond, permits end by their TTL and units stay charged
 )
 
-func (g *Gates) keepLate(attempt string, args []any) {
+func (g *Gates) repeatLater(s *settleRequest, since time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, ok := g.late[attempt]; !ok && len(g.late) < lateMax {
-		g.late[attempt] = lateOp{args: args, born: time.Now()}
+	if _, ok := g.unanswered[s.Attempt]; !ok && len(g.unanswered) < maxUnanswered {
+		g.unanswered[s.Attempt] = unanswered{settle: s, since: since}
 	}
 }
 
-// repeatLate sends settles again whose answer never came. One that fails again
-// comes back through orphan with its first age.
-func (g *Gates) repeatLate() {
+// repeatUnanswered sends the settles again that got no answer.
+func (g *Gates) repeatUnanswered() {
 	g.mu.Lock()
-	due := g.late
-	g.late = map[string]lateOp{}
+	due := g.unanswered
+	g.unanswered = map[string]unanswered{}
 	g.mu.Unlock()
-	for attempt, l := range due {
-		if time.Since(l.born) > lateFor {
-			continue
+	for _, u := range due {
+		if time.Since(u.since) <= repeatFor {
+			g.batcher.push(g.settleOp(u.settle, u.since))
 		}
-		g.combiner.push(&op{settle: true, args: l.args, orphan: func(a answer) {
-			if a.err == nil {
-				return
-			}
-			g.mu.Lock()
-			g.late[attempt] = l
-			g.mu.Unlock()
-		}})
 	}
 }

@@ -108,7 +108,7 @@ func (w *world) slot() {
 
 func (w *world) ask(r Request) {
 	w.asked++
-	p, start, err := w.g.ask(w.t.Context(), r)
+	p, start, err := w.g.acquire(w.t.Context(), r)
 	if ref, ok := errors.AsType[*Refusal](err); ok {
 		w.after(ref.RetryAfter+w.jitter(time.Millisecond), func() { w.ask(r) })
 		return

@@ -7,22 +7,23 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"reprise/tasks"
 )
 
-// waitlist puts the refused callers of this process in order. Whoever gets a
-// turn to ask (its own time has come, a call has ended, a newcomer arrived)
-// hands it to the one that has waited longest, so that no task starves while
-// others pass and no capacity is lost.
+// waitlist puts the refused callers of this process in order. A turn to ask again (a
+// caller's wait is over, a call has ended, a newcomer arrived) goes to the caller that
+// has waited longest, so that no task starves and no capacity is left unused.
 type waitlist struct {
 	mu    sync.Mutex
-	lines map[string][]*waiter // by what they wait for; each sorted by since
+	lines map[string][]*waiter // by lineOf; each sorted by since
 	since map[string]time.Time // by task key: when its wait began
 }
 
 type waiter struct {
 	key     string
 	since   time.Time
-	due     time.Time // when its own turn comes
+	due     time.Time // when it asks again, unless it gets a turn earlier
 	refusal Refusal
 	turn    chan struct{} // buffered
 }
@@ -31,18 +32,18 @@ func newWaitlist() *waitlist {
 	return &waitlist{lines: map[string][]*waiter{}, since: map[string]time.Time{}}
 }
 
-// line is what callers must have in common to stand in for one another.
-func line(r Request) string {
+// lineOf is what callers have in common that may take each other's turns.
+func lineOf(r Request) string {
 	return strings.Join([]string{string(r.Path), r.Group, r.Pinned, strings.Join(r.Exclude, ",")}, "|")
 }
 
-// Wait waits until it makes sense to Acquire again after a refusal, or until
-// ctx ends. Callers that wait here take turns: first come, first served within
-// this process. That may be earlier than Refusal.RetryAfter says.
+// Wait waits until the caller should Acquire again after a refusal, or until ctx ends.
+// Within this process it is first come, first served. A caller may get its turn before
+// Refusal.RetryAfter has passed.
 func (g *Gates) Wait(ctx context.Context, r Request, refusal *Refusal) error {
 	if !refusal.Gate.isBusy() {
-		// A shut gate opens for everybody at once; do not come in one herd.
-		return pause(ctx, refusal.RetryAfter+rand.N(min(refusal.RetryAfter/10, 500*time.Millisecond)+1))
+		// A blocked source reopens for all callers at once: spread them.
+		return sleep(ctx, refusal.RetryAfter+rand.N(min(refusal.RetryAfter/10, 500*time.Millisecond)+1))
 	}
 	l := g.waiters
 	w := l.join(r, refusal)
@@ -51,12 +52,12 @@ func (g *Gates) Wait(ctx context.Context, r Request, refusal *Refusal) error {
 	for {
 		select {
 		case <-ctx.Done():
-			l.leave(line(r), w, true)
+			l.leave(lineOf(r), w, true)
 			return ctx.Err()
 		case <-w.turn:
 			return nil
 		case <-timer.C:
-			if l.mine(line(r), w) {
+			if l.takeTurn(lineOf(r), w) {
 				return nil
 			}
 			timer.Reset(time.Until(w.due))
@@ -64,19 +65,8 @@ func (g *Gates) Wait(ctx context.Context, r Request, refusal *Refusal) error {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// isBusy says whether the gate opens a little with every call that ends or
-// with every moment, as opposed to one that is shut until a time.
+// isBusy reports whether the gate admits one more call with every call that ends or
+// with passing time, unlike a gate that is blocked until a moment.
 func (g Gate) isBusy() bool { return slices.Contains(busyGates, g) }
 
 var busyGates = []Gate{
@@ -94,13 +84,13 @@ func (l *waitlist) join(r Request, refusal *Refusal) *waiter {
 		l.pruneLocked()
 	}
 	w := &waiter{key: r.Key, since: since, due: now.Add(refusal.RetryAfter), refusal: *refusal, turn: make(chan struct{}, 1)}
-	name := line(r)
+	name := lineOf(r)
 	at, _ := slices.BinarySearchFunc(l.lines[name], w, func(a, b *waiter) int { return a.since.Compare(b.since) })
 	l.lines[name] = slices.Insert(l.lines[name], at, w)
 	return w
 }
 
-// pruneLocked forgets tasks that were refused once and never came back here.
+// pruneLocked forgets tasks that were refused and do not wait here.
 func (l *waitlist) pruneLocked() {
 	waiting := map[string]bool{}
 	if len(l.since) < sinceMax {
@@ -118,9 +108,9 @@ func (l *waitlist) pruneLocked() {
 	}
 }
 
-const sinceMax = 10000 // tasks whose place is remembered
+const sinceMax = 10000 // tasks whose place in the order is remembered
 
-// leave takes a waiter out; forget also ends its place in the order.
+// leave takes a waiter out; with forget it also loses its place in the order.
 func (l *waitlist) leave(name string, w *waiter, forget bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +118,7 @@ func (l *waitlist) leave(name string, w *waiter, forget bool) {
 	if forget {
 		delete(l.since, w.key)
 		select {
-		case <-w.turn: // a turn came in the same moment: it must not be lost
+		case <-w.turn: // it got a turn at the same moment: pass it on
 			l.wakeLocked(name, nil)
 		default:
 		}
@@ -144,13 +134,13 @@ func (l *waitlist) leaveLocked(name string, w *waiter) {
 	}
 }
 
-// mine decides whose turn a timer is. The one that has waited longest goes; if
-// that is another, the waiter takes over the other's time.
-func (l *waitlist) mine(name string, w *waiter) bool {
+// takeTurn decides who gets the turn when the timer of w ends: the caller that has
+// waited longest. If that is another one, w takes over the other's due time.
+func (l *waitlist) takeTurn(name string, w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(w.turn) > 0 {
-		return false // the turn is in the channel already
+		return false // its turn is in the channel already
 	}
 	if list := l.lines[name]; len(list) == 0 || list[0] == w {
 		l.leaveLocked(name, w)
@@ -164,7 +154,8 @@ func (l *waitlist) mine(name string, w *waiter) bool {
 	return false
 }
 
-// wakeLocked gives a turn to the first of a line that fits; nil if none does.
+// wakeLocked gives a turn to the first of a line that fits, and returns it; nil if none
+// does.
 func (l *waitlist) wakeLocked(name string, fits func(*waiter) bool) *waiter {
 	for _, w := range l.lines[name] {
 		if fits == nil || fits(w) {
@@ -176,13 +167,13 @@ func (l *waitlist) wakeLocked(name string, fits func(*waiter) bool) *waiter {
 	return nil
 }
 
-// stepBack is a newcomer's turn while others wait for the same: it is refused
-// in their place. At a rate the first of them gets its turn; at permits an
-// ended call has woken the first already, and two would race for one permit.
-func (l *waitlist) stepBack(r Request) *Refusal {
+// refuseNewcomer refuses a caller that has not waited while others wait for the same.
+// Waiting for a rate, the first of them gets the newcomer's turn. Waiting for a permit,
+// the end of a call has woken the first already, and two would race for one permit.
+func (l *waitlist) refuseNewcomer(r Request) *Refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	name := line(r)
+	name := lineOf(r)
 	list := l.lines[name]
 	if _, waited := l.since[r.Key]; waited || len(list) == 0 {
 		return nil
@@ -197,14 +188,14 @@ func (l *waitlist) stepBack(r Request) *Refusal {
 	return &refusal
 }
 
-// ended says that a call of a path has ended: a permit is free.
-func (l *waitlist) ended(path string) {
+// permitFreed wakes the caller that has waited longest for a permit of a path.
+func (l *waitlist) permitFreed(path tasks.Path) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var oldest *waiter
 	var name string
 	for n, list := range l.lines {
-		if !strings.HasPrefix(n, path+"|") {
+		if !strings.HasPrefix(n, string(path)+"|") {
 			continue
 		}
 		for _, w := range list {
@@ -225,8 +216,8 @@ func (g Gate) isConcurrency() bool {
 	return g == GateConcurrency || g == GateGlobalConcurrency || g == GateGroupConcurrency
 }
 
-// over ends a key's place in the order.
-func (l *waitlist) over(key string) {
+// forget ends the place of a task in the order.
+func (l *waitlist) forget(key string) {
 	l.mu.Lock()
 	delete(l.since, key)
 	l.mu.Unlock()

@@ -26,7 +26,7 @@ type permitWatch struct {
 	slowest, longest time.Duration
 }
 
-const permitKey = admission.DefaultPrefix + "p"
+const permitKey = admission.DefaultPrefix + "permits"
 
 func watchPermits(ctx context.Context, rdb *redis.Client, busy func() bool) *permitWatch {
 	ctx, end := context.WithCancel(ctx)
@@ -87,15 +87,15 @@ func (f *chaosFound) afterwards(ctx context.Context, server *benchRedis, sim *au
 	if err != nil {
 		return fmt.Errorf("count permits: %w", err)
 	}
-	for _, gate := range []string{"g", "s:main:recognize"} {
-		n, err := counter(ctx, server.rdb, gate, "inflight")
+	for _, gate := range []string{"state:global", "state:main:recognize"} {
+		n, err := counter(ctx, server.rdb, gate, "in_flight")
 		if err != nil {
 			return err
 		}
 		left = max(left, n)
 	}
 	f.leaked = left
-	budget := "b:main:recognize:" + time.Now().UTC().Format(time.DateOnly)
+	budget := "budget:main:recognize:" + time.Now().UTC().Format(time.DateOnly)
 	for _, field := range []string{"spent", "reserved"} {
 		n, err := counter(ctx, server.rdb, budget, field)
 		if err != nil {

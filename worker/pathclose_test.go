@@ -64,7 +64,7 @@ func TestQueueOfAShutSourceIsPausedAndKeepsItsBacklogInOrder(t *testing.T) {
 	// A person's pause on top stays when the automatic one goes.
 	_, _, err = r.gates().Pauses().Add(t.Context(), "recognize", admission.PauseReason{Name: admission.ReasonManual, By: "test"})
 	require.NoError(t, err)
-	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{adm}:s:main:recognize", "thr", 0).Err(), "the throttle ends")
+	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{adm}:state:main:recognize", "throttled_until", 0).Err(), "the throttle ends")
 	require.True(t, eventually(10*time.Second, func() bool {
 		s, err := r.gates().Pauses().State(t.Context(), "recognize")
 		return err == nil && !s.Has("auto:throttle")
@@ -175,8 +175,8 @@ func TestARateThatIsUsedUpForLongClosesTheQueue(t *testing.T) {
 	r.enqueue(first)
 	r.run()
 	r.standing(first, 20*time.Second)
-	const state = "reprise:{adm}:s:main:recognize"
-	require.NoError(t, r.rdb.HSet(t.Context(), state, "utat", time.Now().Add(30*time.Minute).UnixMicro()).Err())
+	const state = "reprise:{adm}:state:main:recognize"
+	require.NoError(t, r.rdb.HSet(t.Context(), state, "units_arrival_us", time.Now().Add(30*time.Minute).UnixMicro()).Err())
 	const backlog = 100
 	for i := range backlog {
 		r.enqueue(r.clip(fmt.Sprintf("clip-%03d.wav", i)))
@@ -190,6 +190,6 @@ func TestARateThatIsUsedUpForLongClosesTheQueue(t *testing.T) {
 		return err == nil && c.Pending == backlog
 	}), "%s", r.log.String())
 	require.True(t, r.paused("recognize"))
-	require.NoError(t, r.rdb.HSet(t.Context(), state, "utat", 0).Err())
+	require.NoError(t, r.rdb.HSet(t.Context(), state, "units_arrival_us", 0).Err())
 	require.True(t, eventually(5*time.Second, func() bool { return !r.paused("recognize") }), r.log.String())
 }

@@ -63,7 +63,7 @@ func TestAPanicInACallGivesItsPermitBackAndIsCharged(t *testing.T) {
 	require.Len(t, calls, 2)
 	outcomes := map[tasks.Outcome]bool{calls[0].Outcome: true, calls[1].Outcome: true}
 	require.True(t, outcomes[tasks.Crash] && outcomes[tasks.Match], "%v", outcomes)
-	require.True(t, eventually(5*time.Second, func() bool { return r.rdb.ZCard(t.Context(), "reprise:{adm}:p").Val() == 0 }))
+	require.True(t, eventually(5*time.Second, func() bool { return r.rdb.ZCard(t.Context(), "reprise:{adm}:permits").Val() == 0 }))
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 }
 

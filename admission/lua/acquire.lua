@@ -1,197 +1,213 @@
--- Part of exchange: acquire decides one call. Nothing is taken unless every
--- gate agrees.
+-- Part of exchange and check: decides whether one call may go. Nothing is taken
+-- unless every gate of one source admits the call.
 
--- granted is what the caller hears: the permit and, if the task has a history,
--- that.
-function M.granted(j)
-  local out = { 1, j.src, rnum(j, 'epoch'), rnum(j, 'at'), max(0, rnum(j, 'start') - now_us), rnum(j, 'probe'), rstr(j, 'bk') }
-  if j.ff or j.gen or j.last or j.la or rnum(j, 'pb') > 1 then
-    local past = { rnum(j, 'gen'), rnum(j, 'counted'), rnum(j, 'pb') - 1, rnum(j, 'streak'), rnum(j, 'same'), rnum(j, 'thr'), rstr(j, 'last'),
-      rnum(j, 'spent'), rnum(j, 'ff'), rstr(j, 'la'), rstr(j, 'lsrc'), rnum(j, 'lunits'), rnum(j, 'lat') }
-    for i = 1, #past do out[#out + 1] = past[i] end
+-- gates puts together what a call in a lane has to pass, in the order it is asked:
+-- once a script and after its settles, because they change what AIMD allows.
+function M.gates(lane)
+  lane.permits, lane.rates, lane.budgets = {}, {}, {}
+  local st, group = lane.st, lane.group_st
+  local limit, per_minute, burst = M.concurrency_of(st), M.request_rate_of(st)
+  local ceiling = group and num(group, 'limit_ceiling') / 1000 or 0
+  M.permit_gate(lane, 'concurrency', st, 'in_flight', limit)
+  M.permit_gate(lane, 'global_concurrency', global, 'in_flight', num(global, 'limit_concurrency'))
+  if ceiling > 0 then
+    if limit > 0 then M.permit_gate(lane, 'group_concurrency', group, lane.group_in_flight, max(1, floor(limit * ceiling))) end
+    M.rate_gate(lane, { gate = 'group_requests', st = group, name = lane.scope .. ':requests' }, per_minute * ceiling, burst)
   end
-  return out
-end
-
--- gates: all that a call in this lane has to pass, in the order it is asked.
--- They are put together once a script, after its settles, which change what AIMD
--- allows.
-function M.gates(c)
-  c.permits, c.rates, c.budgets = {}, {}, {}
-  local s, q = c.s, c.q
-  local limit, per_minute, burst = M.permits_of(s), M.rate_of(s)
-  local share = q and num(q, 'share') / 1000 or 0
-  M.permit_gate(c, 'concurrency', s, 'inflight', limit)
-  M.permit_gate(c, 'global_concurrency', g, 'inflight', num(g, 'lc'))
-  if share > 0 then -- a group's share of the permits and of the rate of a source+path
-    if limit > 0 then M.permit_gate(c, 'group_concurrency', q, c.inside, max(1, floor(limit * share))) end
-    M.rate_gate(c, { gate = 'group_requests', st = q, field = 'tat:' .. c.name }, per_minute * share, burst)
-  end
-  M.rate_gate(c, { gate = 'requests', st = s, field = 'tat' }, per_minute, burst)
-  M.rate_gate(c, { gate = 'units', st = s, field = 'utat', units = true }, num(s, 'lu'), num(s, 'lub'))
-  M.rate_gate(c, { gate = 'global_requests', st = g, field = 'tat' }, num(g, 'lr'), num(g, 'lrb'))
-  M.rate_gate(c, { gate = 'global_units', st = g, field = 'utat', units = true }, num(g, 'lu'), num(g, 'lub'))
-  M.budget_gates(c, '', c.name, s)
-  M.budget_gates(c, 'global_', 'g', g)
-  if q then M.budget_gates(c, 'group_', 'group/' .. c.group, q) end
+  M.rate_gate(lane, { gate = 'requests', st = st, name = 'requests' }, per_minute, burst)
+  M.unit_rate_gate(lane, 'units', st)
+  M.rate_gate(lane, { gate = 'global_requests', st = global, name = 'requests' }, num(global, 'limit_requests_per_minute'), num(global, 'limit_request_burst'))
+  M.unit_rate_gate(lane, 'global_units', global)
+  M.budget_gates(lane, '', lane.scope, st)
+  M.budget_gates(lane, 'global_', 'global', global)
+  if group then M.budget_gates(lane, 'group_', 'group/' .. lane.group, group) end
   local names = {}
-  for i = 1, #c.budgets do names[i] = c.budgets[i].budget.name end
-  c.names = table.concat(names, ',')
+  for i = 1, #lane.budgets do names[i] = lane.budgets[i].budget.name end
+  lane.budget_names = table.concat(names, ',')
 end
 
-function M.permit_gate(c, gate, st, field, limit)
-  if limit > 0 then c.permits[#c.permits + 1] = { gate = gate, st = st, field = field, limit = limit } end
+function M.permit_gate(lane, gate, st, field, limit)
+  if limit > 0 then lane.permits[#lane.permits + 1] = { gate = gate, st = st, field = field, limit = limit } end
 end
 
-function M.rate_gate(c, gate, per_minute, burst)
+function M.unit_rate_gate(lane, gate, st)
+  M.rate_gate(lane, { gate = gate, st = st, name = 'units', of_units = true }, num(st, 'limit_units_per_minute'), num(st, 'limit_unit_burst'))
+end
+
+function M.rate_gate(lane, gate, per_minute, burst)
   if per_minute <= 0 then return end
   local interval = 60000000 / per_minute
-  gate.rate, gate.interval, gate.burst = M.tat_of(gate.st, gate.field), interval, max(1, burst)
-  gate.ahead = min(lookahead, 15000 + 1.5 * interval) -- how late a call may start, µs
-  gate.most = gate.units and DAY * 1000 or (gate.burst + 2) * interval + 2000000 -- how far its tat may be; one call may take very many units
-  c.rates[#c.rates + 1] = gate
+  gate.rate, gate.interval, gate.burst = M.rate_state(gate.st, gate.name), interval, max(1, burst)
+  gate.ahead = min(request.lookahead_us, 15000 + 1.5 * interval) -- how far ahead a start may be promised, µs
+  gate.farthest = gate.of_units and DAY * 1000 or (gate.burst + 2) * interval + 2000000 -- µs; one call may take very many units
+  lane.rates[#lane.rates + 1] = gate
 end
 
--- budget_gates: day and month of the scope whose limits are in st.
-function M.budget_gates(c, prefix, scope, st)
-  local day, month = num(st, 'ld'), num(st, 'lm')
-  if day <= 0 and month <= 0 then return end
-  local p = M.periods()
-  if day > 0 then M.budget_gate(c, prefix .. 'units_day', scope .. ':' .. p.day, day, p.day_left) end
-  if month > 0 then M.budget_gate(c, prefix .. 'units_month', scope .. ':' .. p.month, month, p.month_left) end
+-- budget_gates adds the day and the month of a scope whose limits are in st.
+function M.budget_gates(lane, gate_prefix, scope, st)
+  for _, unit in ipairs({ 'day', 'month' }) do
+    local cap = num(st, 'limit_units_per_' .. unit)
+    if cap > 0 then
+      local period = M.current_period(request[unit .. 's'])
+      if period then
+        lane.budgets[#lane.budgets + 1] = { gate = gate_prefix .. 'units_' .. unit, budget = M.budget_of(scope .. ':' .. period.name), cap = cap, left = period.ends_at - now }
+      else
+        lane.failure = 'clock_skew'
+      end
+    end
+  end
 end
 
-function M.budget_gate(c, gate, name, cap, left)
-  c.budgets[#c.budgets + 1] = { gate = gate, budget = M.budget_of(name), cap = cap, left = left }
+-- current_period: the one of the caller's periods that Redis's clock is in, so that
+-- a call is charged to the same period whichever worker asks; nil if the clocks
+-- differ by more than the periods cover.
+function M.current_period(periods)
+  for i = 1, #periods do
+    if now >= periods[i].starts_at and now < periods[i].ends_at then return periods[i] end
+  end
 end
 
--- permit checks a number of calls in flight. When one ends is not known: a
--- waiter comes back after about the time between two ends.
-function M.permit(gate, c, r)
+-- check_permit limits the calls in flight. When one of them ends is unknown: the
+-- caller comes back after about the time between two ends.
+function M.check_permit(gate, lane, call)
   if num(gate.st, gate.field) < gate.limit then return end
-  local gap = min(5000000, max(5000, max(num(c.s, 'lat'), 50) * 1000 / gate.limit))
-  return M.no(gate.gate, min(5000, M.place(gate.st, gate.field, now_us + gap, gap, r)), false, false)
+  local gap = min(5000000, max(5000, max(num(lane.st, 'latency_ms'), 50) * 1000 / gate.limit))
+  return M.refuse(gate.gate, min(5000, M.place(gate.st, gate.field, now_us + gap, gap, call.random_a)), false, false)
 end
 
--- rate checks one GCRA gate and moves the start of the call behind it.
-function M.rate(gate, t, r)
-  local n = gate.units and r.units or 1
+-- check_rate moves the start of the call to when the rate allows it.
+function M.check_rate(gate, trial)
+  local n = gate.of_units and trial.call.units or 1
   if n <= 0 then return end
-  local start = M.gcra(gate, n)
+  local start = M.earliest_start(gate, n)
   if start > now_us + gate.ahead then
-    return M.no(gate.gate, M.place(gate.st, gate.field, start - gate.ahead, gate.interval, r), false, false)
+    return M.refuse(gate.gate, M.place(gate.st, gate.name, start - gate.ahead, gate.interval, trial.call.random_a), false, false)
   end
-  if start > t.start then t.start = start end
+  trial.start = max(trial.start, start)
 end
 
--- budget checks one period of one scope; one that is missing is noted.
-function M.budget(gate, t, r)
-  if not r.bounded then return M.no('unbounded', FOREVER, true, true) end
-  if r.units > gate.cap then return M.no('units_too_many', FOREVER, true, true) end
-  local b = gate.budget
-  local blind = b.there and 0 or M.blind()
-  if blind > 0 then
-    return M.no('units', blind, false, false) -- what calls under way reserve is not known yet
-  elseif not b.there then
-    t.missing = t.missing or {}
-    t.missing[#t.missing + 1] = b.name
-  elseif b.reserved + b.spent + r.units > gate.cap then
-    return M.no(gate.gate, gate.left, true, false)
+-- check_budget notes a budget that is not seeded in trial.missing.
+function M.check_budget(gate, trial)
+  local call, budget = trial.call, gate.budget
+  if not call.units_bounded then return M.refuse('unbounded', UNTIL_RESUMED, true, true) end
+  if call.units > gate.cap then return M.refuse('units_too_many', UNTIL_RESUMED, true, true) end
+  if not budget.seeded then
+    local hold = M.recovery_hold()
+    if hold > 0 then return M.refuse('units', hold, false, false) end -- what the calls in flight reserve is not known yet
+    trial.missing = trial.missing or {}
+    trial.missing[#trial.missing + 1] = budget.name
+  elseif budget.reserved + budget.spent + call.units > gate.cap then
+    return M.refuse(gate.gate, gate.left, true, false)
   end
 end
 
--- try asks every gate of one source; nil, or the first refusal.
-function M.try(t, source)
-  local r = t.r
-  local c = M.lane(source.name, r.path, r.group)
-  if c.s.v.rev == nil then
-    t.unseeded = true
-    return M.no('halt', FOREVER, true, false)
+-- try asks every gate of one source: nil if all admit the call, else the first
+-- refusal. trial.failure says why the gates cannot be asked at all.
+function M.try(trial, source)
+  local call = trial.call
+  local lane = M.lane(source.name, call.path, call.group)
+  if lane.st.values.revision == nil then
+    trial.failure = 'limits_missing'
+    return M.refuse('halt', UNTIL_RESUMED, true, false)
   end
-  if not c.permits then M.gates(c) end
-  t.c, t.start, t.missing, t.probe = c, now_us, nil, nil
-  local refusal = M.shutter(t, source)
-  local permits, rates, budgets = c.permits, c.rates, c.budgets
-  for i = 1, #permits do refusal = refusal or M.permit(permits[i], c, r) end
-  for i = 1, #rates do refusal = refusal or M.rate(rates[i], t, r) end
-  for i = 1, #budgets do refusal = refusal or M.budget(budgets[i], t, r) end
-  if refusal then return refusal end
-  if t.missing then return M.no('missing', 0, true, false) end
+  if not lane.permits then M.gates(lane) end
+  trial.lane, trial.start, trial.missing, trial.probe = lane, now_us, nil, nil
+  local refusal = M.blocked(trial, source)
+  for i = 1, #lane.permits do refusal = refusal or M.check_permit(lane.permits[i], lane, call) end
+  for i = 1, #lane.rates do refusal = refusal or M.check_rate(lane.rates[i], trial) end
+  for i = 1, #lane.budgets do refusal = refusal or M.check_budget(lane.budgets[i], trial) end
+  if not refusal and lane.failure then
+    trial.failure = lane.failure
+    return M.refuse('units', 1000, false, false)
+  end
+  return refusal or trial.missing and M.refuse('missing', 0, true, false)
 end
 
 -- take charges all gates of the source that was tried last.
-function M.take(t, j)
-  local r, c = t.r, t.c
-  for i = 1, #c.rates do
-    local n = c.rates[i].units and r.units or 1
-    if n > 0 then M.charge(c.rates[i], n, t.start) end
+function M.take(trial, record, source)
+  local call, lane = trial.call, trial.lane
+  for i = 1, #lane.rates do
+    local n = lane.rates[i].of_units and call.units or 1
+    if n > 0 then M.charge(lane.rates[i], n, trial.start) end
   end
-  for i = 1, #c.budgets do
-    local b = c.budgets[i].budget
-    b.reserved, b.changed = b.reserved + r.units, true
+  for i = 1, #lane.budgets do
+    local budget = lane.budgets[i].budget
+    budget.reserved, budget.changed = budget.reserved + call.units, true
   end
-  M.extend(r.key, now + ttl)
-  M.count(c, 1)
-  if num(c.s, 'inflight') >= M.permits_of(c.s) then put(c.s, 'full', now) end
-  if t.probe then put(c.s, 'probe', r.key .. ' ' .. r.attempt) end
-  j.a, j.src, j.path, j.grp, j.units, j.at, j.epoch = r.attempt, t.source, r.path, r.group, r.units, now, num(c.s, 'epoch')
-  j.bk, j.start, j.probe, j.kept, j.pb = c.names, t.start, t.probe, nil, rnum(j, 'pb') + 1
-  M.save(r.key)
+  M.extend(call.key, now + request.permit_ttl_ms)
+  M.count_in_flight(lane, 1)
+  if num(lane.st, 'in_flight') >= M.concurrency_of(lane.st) then put(lane.st, 'limit_reached_at', now) end
+  if trial.probe then put(lane.st, 'probe', call.key .. ' ' .. call.attempt) end
+  record.attempt, record.source, record.path, record.group, record.units = call.attempt, source, call.path, call.group, call.units
+  record.admitted_at, record.epoch, record.start_us = now, num(lane.st, 'epoch'), trial.start - now * 1000
+  record.budgets, record.probe, record.forfeited = lane.budget_names, trial.probe, nil
+  record.possibly_billed = (record.possibly_billed or 0) + 1
+  M.save(call.key)
 end
 
--- inherit deals with the attempt of the key that was never settled.
-function M.inherit(j, r)
-  M.release(r.key, j)
-  M.forfeit(j)
-  if j.a == r.attempt then -- our own, its answer was lost for longer than a permit lives: it was never sent
-    M.move(rstr(j, 'bk'), 0, -rnum(j, 'units'))
-    j.pb = max(0, rnum(j, 'pb') - 1)
+-- record_lost counts the attempt of the key that was never settled as a crash.
+function M.record_lost(record, call)
+  M.release(call.key, record)
+  M.forfeit(record)
+  if record.attempt == call.attempt then -- this very attempt: its answer was lost for longer than a permit lives, so it was never sent
+    M.move_units(record.budgets or '', 0, -(record.units or 0))
+    record.possibly_billed = max(0, (record.possibly_billed or 0) - 1)
     return
   end
-  j.la, j.lsrc, j.lunits, j.lat, j.lbk, j.told = j.a, j.src, j.units, j.at, j.bk, nil
-  j.counted, j.streak = rnum(j, 'counted') + 1, rnum(j, 'streak') + 1
-  j.same = j.last == 'crash' and rnum(j, 'same') + 1 or 1
-  j.last = 'crash'
-  j.ff = j.ff or j.at
+  record.lost_attempt, record.lost_source, record.lost_units = record.attempt, record.source, record.units
+  record.lost_admitted_at, record.lost_budgets, record.lost_reported = record.admitted_at, record.budgets, nil
+  record.counted, record.failures_in_row = (record.counted or 0) + 1, (record.failures_in_row or 0) + 1
+  record.same_outcome = record.last_outcome == 'crash' and (record.same_outcome or 0) + 1 or 1
+  record.last_outcome = 'crash'
+  record.first_failure_at = record.first_failure_at or record.admitted_at
 end
 
--- renumber: a new generation of the task begins, with nothing behind it.
-function M.renumber(j, gen)
-  for _, field in ipairs({ 'counted', 'pb', 'streak', 'same', 'thr', 'last', 'spent', 'ff', 'fs', 'fn' }) do j[field] = nil end
-  j.gen = gen
+function M.forget_lost(record)
+  record.lost_attempt, record.lost_source, record.lost_units = nil, nil, nil
+  record.lost_admitted_at, record.lost_budgets, record.lost_reported = nil, nil, nil
 end
 
-function M.forget_lost(j) j.la, j.lsrc, j.lunits, j.lat, j.lbk, j.told = nil, nil, nil, nil, nil, nil end
+local HISTORY = { 'counted', 'possibly_billed', 'failures_in_row', 'same_outcome', 'throttles', 'last_outcome', 'spent_ms', 'first_failure_at',
+  'failed_source', 'source_failures' }
 
-function M.acquire(r)
-  local j = M.record(r.key)
-  if M.settled(j, r.attempt) then return { 5 } end
-  local untill = M.permit_end(r.key)
-  local running = untill and untill > now -- also if its record was lost
-  if running and j.a == r.attempt then return M.granted(j) end
-  if r.ended then return { 6 } end
-  if running then return { 2, untill, now } end
-  local t = { r = r }
-  local best, missing
-  local all_shut = true
-  local list = M.candidates(r, j)
+-- start_generation begins a new record for a higher generation of the task.
+function M.start_generation(record, generation)
+  for i = 1, #HISTORY do record[HISTORY[i]] = nil end
+  record.generation = generation
+end
+
+function M.granted(record)
+  local start = (record.admitted_at or now) * 1000 + (record.start_us or 0)
+  return { result = 'granted', start_in_us = max(0, start - now_us), record = record }
+end
+
+function M.acquire(call, is_ended)
+  local record = M.record(call.key)
+  if M.is_settled(record, call.attempt) then return { result = 'attempt_settled' } end
+  local expires_at = M.permit_end(call.key)
+  local running = expires_at and expires_at > now -- also if its record was lost
+  if running and record.attempt == call.attempt then return M.granted(record) end
+  if is_ended then return { result = 'task_ended' } end
+  if running then return { result = 'in_flight', wait_ms = ceil(expires_at - now) } end
+  local trial, best, missing, all_blocked = { call = call }, nil, nil, true
+  local list = M.candidates(call, record)
   for i = 1, #list do
-    local refusal = M.try(t, list[i])
+    local refusal = M.try(trial, list[i])
     if not refusal then
-      t.source = list[i].name
-      if j.told then M.forget_lost(j) end
-      if j.a then M.inherit(j, r) end
-      if r.gen > rnum(j, 'gen') then M.renumber(j, r.gen) end
-      M.take(t, j)
-      return M.granted(j)
+      if record.lost_reported then M.forget_lost(record) end
+      if record.attempt then M.record_lost(record, call) end
+      if call.generation > (record.generation or 0) then M.start_generation(record, call.generation) end
+      M.take(trial, record, list[i].name)
+      return M.granted(record)
     end
-    if refusal.gate == 'missing' then missing = t.missing end
+    if refusal.gate == 'missing' then missing = trial.missing end
     refusal.source = list[i].name
-    all_shut = all_shut and refusal.shut
+    all_blocked = all_blocked and refusal.blocked
     if best == nil or refusal.wait < best.wait then best = refusal end
   end
-  if t.unseeded then return { 4 } end
-  if missing then return { 3, now, unpack(missing) } end
-  if not best then return { 0, 'no_candidate', '', FOREVER, 1, 0, '' } end
-  return { 0, best.gate, best.source, max(1, ceil(best.wait)), all_shut and 1 or 0, best.never and 1 or 0, best.reason or '' }
+  if trial.failure then return { result = trial.failure } end
+  if missing then return { result = 'missing', now = now, budgets = missing } end
+  best = best or M.refuse('no_candidate', UNTIL_RESUMED, true, false)
+  return { result = 'refused', gate = best.gate, source = best.source, wait_ms = max(1, ceil(best.wait)), all_blocked = all_blocked,
+    permanent = best.permanent, reason = best.reason }
 end

@@ -1,9 +1,15 @@
--- Part of every script: Redis's clock, numbers, and the cached state hashes.
--- ARGV[1] is always the key prefix; every key has it, so all are in one slot.
+-- Part of every script: Redis's clock, the request, and the cached state hashes.
+-- All scripts have the same form:
+--
+-- KEYS 1 <prefix>state:global (routes the script to the slot that all its keys are in)
+-- ARGV 1 key prefix · 2 request, a JSON object
+-- reply: a JSON object or list; its numbers are integers
+--
 -- Functions live in M: a closure that captures many locals costs more to make
 -- than most decisions take, and all are made anew at every call.
 local M = {}
-local P = ARGV[1]
+local prefix = ARGV[1]
+local request = cjson.decode(ARGV[2])
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now = math.floor(now_us / 1000)
@@ -11,48 +17,56 @@ local floor, max, min, ceil = math.floor, math.max, math.min, math.ceil
 local DAY = 86400000
 
 -- Lua prints 14 digits of a number, microseconds have 16; and some versions of
--- Redis write 100000000 as 1e+8 (redis/redis#13113). So numbers go out as text.
+-- Redis write 100000000 as 1e+8 (redis/redis#13113). So Redis gets numbers as text.
 local function int(x) return string.format('%.0f', x) end
 
 -- A state hash is read once per script and its changed fields are written once
 -- at the end, however many decisions touched it.
 local states = {}
 
-function M.state(name)
-  local st = states[name]
+function M.state(scope)
+  local st = states[scope]
   if st then return st end
-  local flat = redis.call('HGETALL', P .. name)
-  local v = {}
-  for i = 1, #flat, 2 do v[flat[i]] = flat[i + 1] end
-  st = { v = v, d = {}, dirty = false }
-  states[name] = st
+  local flat = redis.call('HGETALL', prefix .. 'state:' .. scope)
+  local values = {}
+  for i = 1, #flat, 2 do values[flat[i]] = flat[i + 1] end
+  st = { values = values, changed = {}, dirty = false }
+  states[scope] = st
   return st
 end
 
+local global = M.state('global')
+
 local function num(st, field)
-  local value = st.v[field]
+  local value = st.values[field]
   if type(value) == 'number' then return value end
   if not value then return 0 end
   value = tonumber(value) or 0
-  st.v[field] = value
+  st.values[field] = value
   return value
 end
 
-function M.str(st, field) return st.v[field] or '' end
+local function text(st, field) return st.values[field] or '' end
 
 local function put(st, field, value)
-  st.v[field] = value
-  st.d[field] = true
+  st.values[field] = value
+  st.changed[field] = true
   st.dirty = true
 end
 
 function M.add(st, field, n) put(st, field, num(st, field) + n) end
 
--- blind: ms for which unit budgets that are missing stay so, because Redis lost
--- everything. What is further ahead than any is a clock that was set back.
-function M.blind()
-  local left = num(M.state('g'), 'blind') - now
+-- recovery_hold: ms for which missing unit budgets stay missing after Redis lost
+-- everything. A hold longer than a day comes from a clock that was set back.
+function M.recovery_hold()
+  local left = num(global, 'recovery_hold_until') - now
   return left > 0 and left <= DAY and left or 0
+end
+
+-- each_scope calls fn with every scope that has limits: <source>:<path> with both
+-- of its parts, group/<name> without.
+function M.each_scope(fn)
+  for scope in string.gmatch(text(M.state('tuning'), 'scopes'), '[^,]+') do fn(scope, string.match(scope, '^([^:]+):([^:]+)$')) end
 end
 
 -- flush writes what the script changed; parts that keep something else add to
@@ -61,11 +75,11 @@ local flushers = {}
 
 function M.flush()
   for i = 1, #flushers do flushers[i]() end
-  for name, st in pairs(states) do
+  for scope, st in pairs(states) do
     if st.dirty then
-      local args, n = { 'HSET', P .. name }, 2
-      for field in pairs(st.d) do
-        local value = st.v[field]
+      local args, n = { 'HSET', prefix .. 'state:' .. scope }, 2
+      for field in pairs(st.changed) do
+        local value = st.values[field]
         if type(value) == 'number' then value = int(value) end
         args[n + 1], args[n + 2] = field, value
         n = n + 2
@@ -73,9 +87,4 @@ function M.flush()
       redis.call(unpack(args))
     end
   end
-end
-
--- each calls fn for every item of a comma-separated list.
-function M.each(list, fn)
-  for item in string.gmatch(list, '[^,]+') do fn(item) end
 end

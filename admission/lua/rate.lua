@@ -1,17 +1,18 @@
--- Part of exchange: smooth rates (GCRA). A theoretical arrival time (tat, µs)
--- per gate; burst cells may come at once, then one per interval.
+-- Part of exchange and check: smooth rates (GCRA). A rate is the fields
+-- <name>_arrival_us and <name>_idle_us of a state: the theoretical arrival time of
+-- its next call, and when it last stood idle. A burst of calls may start at once,
+-- then one per interval.
 
-local WAIT_US = 15000000 -- waiters are spread over at most this much time
+local PLACES_US = 15000000 -- refused callers are spread over at most this much time
 
--- tat_of: the tat of a state's field, read once a script; what changed is put
--- back by the flush.
+-- rate_state reads a rate once a script; the flush puts the changed ones back.
 local rates = {}
-function M.tat_of(st, field)
-  st.tats = st.tats or {}
-  local rate = st.tats[field]
+function M.rate_state(st, name)
+  st.rates = st.rates or {}
+  local rate = st.rates[name]
   if not rate then
-    rate = { st = st, field = field, tat = num(st, field) }
-    st.tats[field] = rate
+    rate = { st = st, name = name, arrival = num(st, name .. '_arrival_us'), idle = num(st, name .. '_idle_us') }
+    st.rates[name] = rate
     rates[#rates + 1] = rate
   end
   return rate
@@ -20,56 +21,59 @@ end
 flushers[#flushers + 1] = function()
   for i = 1, #rates do
     local rate = rates[i]
-    if rate.changed then put(rate.st, rate.field, rate.tat) end
-    if rate.idle then put(rate.st, rate.field .. '_idle', rate.idle) end
+    if rate.changed then
+      put(rate.st, rate.name .. '_arrival_us', rate.arrival)
+      put(rate.st, rate.name .. '_idle_us', rate.idle)
+    end
   end
 end
 
--- arrival: the tat of a rate gate. One farther away than the gate can have put
--- it comes from a clock that stepped back or from a slower rate that was changed.
+-- arrival: when the next call of a rate gate may arrive, µs. A moment farther
+-- ahead than the gate can have put it comes from a clock that was set back or from
+-- a slower rate in force before: it counts as now.
 function M.arrival(gate)
-  local tat = gate.rate.tat
-  if tat > now_us + gate.most then return now_us end
-  return tat
+  local arrival = gate.rate.arrival
+  if arrival > now_us + gate.farthest then return now_us end
+  return arrival
 end
 
--- gcra: the moment n cells may start (µs, ≥ now). It may lie up to `lookahead`
--- in the future: the caller waits for it, so that late callers cost no rate.
-function M.gcra(gate, n)
+-- earliest_start: the moment n units or requests may start, µs, now or later. It
+-- may be up to lookahead_us ahead: the caller waits for it, so that late callers
+-- leave no part of the rate unused.
+function M.earliest_start(gate, n)
   return ceil(max(now_us, max(M.arrival(gate), now_us) + (min(n, gate.burst) - gate.burst) * gate.interval))
 end
 
--- charge takes n cells for a start at `start`. <field>_idle remembers when the
--- gate last stood idle: what was taken before that cannot be given back.
+-- charge takes n units or requests for a call that starts at start (µs).
 function M.charge(gate, n, start)
-  local rate, tat = gate.rate, M.arrival(gate)
-  if tat < start then
-    tat = start
+  local rate, arrival = gate.rate, M.arrival(gate)
+  if arrival < start then
+    arrival = start
     rate.idle = start
   end
-  rate.tat, rate.changed = tat + ceil(n * gate.interval), true
+  rate.arrival, rate.changed = arrival + ceil(n * gate.interval), true
 end
 
--- credit gives n cells back that were taken at `taken` (µs).
-function M.credit(st, field, per_minute, n, taken)
+-- give_back returns n units that were taken for a call at start (µs). What was
+-- taken before the rate last stood idle cannot be given back.
+function M.give_back(st, name, per_minute, n, start)
   if per_minute <= 0 or n <= 0 then return end
-  local rate = M.tat_of(st, field)
-  if (rate.idle or num(st, field .. '_idle')) > taken then return end
-  rate.tat, rate.changed = rate.tat - floor(n * 60000000 / per_minute), true
+  local rate = M.rate_state(st, name)
+  if rate.idle > start then return end
+  rate.arrival, rate.changed = rate.arrival - floor(n * 60000000 / per_minute), true
 end
 
--- place: when a refused caller should come back, ms. Waiters get places one
--- interval apart from the first opening on, so that they do not come in herds.
-function M.place(st, field, opening, interval, r)
-  field = field .. '_wait'
+-- place: ms after which a refused caller asks again. The places are one interval
+-- (µs) apart from the first opening (µs) on, so that the callers do not all ask at once.
+function M.place(st, name, opening, interval, random)
+  local field = name .. '_place_us'
   local last = num(st, field)
-  local spot = max(opening, now_us + 1000)
-  if last >= spot and last < spot + WAIT_US then
-    spot = last + interval
-  elseif last >= spot + WAIT_US and last < spot + 4 * WAIT_US then
-    spot = spot + r.r1 % WAIT_US
-    return ceil((spot - now_us) / 1000)
+  local place = max(opening, now_us + 1000)
+  if last >= place and last < place + PLACES_US then
+    place = last + interval
+  elseif last >= place + PLACES_US and last < place + 4 * PLACES_US then
+    return ceil((place + random % PLACES_US - now_us) / 1000)
   end
-  put(st, field, spot)
-  return ceil((spot - now_us) / 1000)
+  put(st, field, place)
+  return ceil((place - now_us) / 1000)
 end

@@ -1,36 +1,50 @@
--- seed: writes unit budgets that are missing; one that is there stays. Nothing is
--- written if Redis has lost everything since the rows were read.
+-- seed: writes unit budgets that are missing; one that exists is left alone. Nothing
+-- is written if Redis has lost everything since the rows were read.
 --
--- KEYS 1 <prefix>g
--- ARGV 1 prefix · then per budget: name (<scope>:<period>), units spent by settled calls, ms of the clock before their reading began (0: unknown), ms to live
--- reply: number of budgets written
-if num(M.state('g'), 'rev') == 0 or M.blind() > 0 then return 0 end
+-- KEYS, ARGV as in prelude.lua. Request: budgets [{name, spent (units of settled calls), found_missing_at (ms, before their rows were
+--   read; 0 = unknown), ttl_ms}]
+-- Reply: written, the number of budgets
 local written = 0
-for i = 2, #ARGV, 4 do
-  local key = P .. 'b:' .. ARGV[i]
-  local kept = redis.call('HMGET', key, 'reserved', 'spent')
-  if not (tonumber(kept[1] or 0) and tonumber(kept[2] or '')) then -- missing, or nothing of ours
-    local reserved = 0
-    local held = redis.call('ZRANGEBYSCORE', P .. 'p', '(' .. int(now), '+inf')
-    M.load(held)
-    for k = 1, #held do -- admitted and not settled: no call row has them
-      local j = M.record(held[k])
-      if not j.kept and string.find(',' .. rstr(j, 'bk') .. ',', ',' .. ARGV[i] .. ',', 1, true) then
-        reserved = reserved + rnum(j, 'units')
-      end
+
+-- reserved_by_permits: units of the calls that are admitted and not settled. No call
+-- row has them yet.
+local function reserved_by_permits(name)
+  local held = redis.call('ZRANGEBYSCORE', prefix .. 'permits', '(' .. int(now), '+inf')
+  M.load(held)
+  local units = 0
+  for i = 1, #held do
+    local record = M.record(held[i])
+    if not record.forfeited and string.find(',' .. (record.budgets or '') .. ',', ',' .. name .. ',', 1, true) then
+      units = units + (record.units or 0)
     end
-    local spent, from = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
-    local noted = redis.call('HGETALL', key)
-    for k = 1, #noted, 2 do -- settled since: whether the reading saw its row nobody knows, so it counts
-      local at = tonumber(string.match(noted[k], '^late:(%d+)$') or '')
-      if at then
-        if at >= from then spent = spent + tonumber(noted[k + 1]) end
-        redis.call('HDEL', key, noted[k])
-      end
+  end
+  return units
+end
+
+-- spent_since: units of calls that were settled while the budget was missing. The
+-- rows that were read may or may not include them, so they count.
+local function spent_since(key, from)
+  local units, notes = 0, redis.call('HGETALL', key)
+  for i = 1, #notes, 2 do
+    local at = tonumber(string.match(notes[i], '^spent_at:(%d+)$') or '')
+    if at then
+      if at >= from then units = units + tonumber(notes[i + 1]) end
+      redis.call('HDEL', key, notes[i])
     end
-    redis.call('HSET', key, 'reserved', int(reserved), 'spent', int(spent))
-    redis.call('PEXPIRE', key, ARGV[i + 3])
-    written = written + 1
+  end
+  return units
+end
+
+if num(global, 'revision') > 0 and M.recovery_hold() == 0 then
+  for _, budget in ipairs(request.budgets) do
+    local key = prefix .. 'budget:' .. budget.name
+    local kept = redis.call('HMGET', key, 'reserved', 'spent')
+    if not (tonumber(kept[1] or 0) and tonumber(kept[2] or '')) then -- missing, or not a number
+      local spent = budget.spent + spent_since(key, budget.found_missing_at)
+      redis.call('HSET', key, 'reserved', int(reserved_by_permits(budget.name)), 'spent', int(spent))
+      redis.call('PEXPIRE', key, int(budget.ttl_ms))
+      written = written + 1
+    end
   end
 end
-return written
+return cjson.encode({ written = written })

@@ -1,86 +1,89 @@
--- Part of exchange: settle ends one attempt: report, refund, release in one.
+-- Part of exchange: ends one attempt. It reports the answer, refunds unused units
+-- and gives the permit back.
 
--- correct turns the reservation of an attempt into what it used.
-function M.correct(r, j)
-  local units = rnum(j, 'units')
-  local used = min(max(0, r.used), units)
-  if j.kept then
-    M.move(rstr(j, 'bk'), 0, used - units)
+local function count(flag) return flag and 1 or 0 end
+
+-- charge_used turns the reservation of an attempt into the units it used.
+function M.charge_used(report, record)
+  local units = record.units or 0
+  local used = min(max(0, report.units_used), units)
+  if record.forfeited then
+    M.move_units(record.budgets or '', 0, used - units)
   else
-    M.move(rstr(j, 'bk'), -units, used)
+    M.move_units(record.budgets or '', -units, used)
   end
-  if used == units then return end
-  local s = M.state('s:' .. j.src .. ':' .. j.path)
-  M.credit(s, 'utat', num(s, 'lu'), units - used, rnum(j, 'start'))
-  M.credit(g, 'utat', num(g, 'lu'), units - used, rnum(j, 'start'))
+  if used == units or not record.start_us then return end
+  local st, start = M.source_state(record.source, record.path), record.admitted_at * 1000 + record.start_us
+  M.give_back(st, 'units', num(st, 'limit_units_per_minute'), units - used, start)
+  M.give_back(global, 'units', num(global, 'limit_units_per_minute'), units - used, start)
 end
 
--- advance writes what the attempt was into the record.
-function M.advance(r, j, counted, pb)
-  if rnum(j, 'gen') < r.gen then j.gen = r.gen end
-  j.counted, j.pb = max(0, rnum(j, 'counted') + counted), max(0, rnum(j, 'pb') + pb)
-  j.same = j.last == r.outcome and rnum(j, 'same') + 1 or 1
-  j.last = r.outcome
-  if r.counted > 0 then
-    j.streak = rnum(j, 'streak') + 1
-    j.fn = j.fs == j.src and rnum(j, 'fn') + 1 or 1
-    j.fs = j.src
-  elseif r.channel == 'success' then
-    j.streak, j.fn = 0, 0
+-- add_to_record writes the attempt into the record. counted and possibly_billed
+-- are what changes in those counts.
+function M.add_to_record(report, record, counted, possibly_billed)
+  record.generation = max(record.generation or 0, report.generation)
+  record.counted, record.possibly_billed = max(0, (record.counted or 0) + counted), max(0, (record.possibly_billed or 0) + possibly_billed)
+  record.same_outcome = record.last_outcome == report.outcome and (record.same_outcome or 0) + 1 or 1
+  record.last_outcome = report.outcome
+  if report.counted then
+    record.failures_in_row = (record.failures_in_row or 0) + 1
+    record.source_failures = record.failed_source == record.source and (record.source_failures or 0) + 1 or 1
+    record.failed_source = record.source
+  elseif report.channel == 'success' then
+    record.failures_in_row, record.source_failures = 0, 0
   end
-  j.thr = r.outcome == 'throttled' and rnum(j, 'thr') + 1 or 0
-  j.ff = j.ff or now
-  j.spent = rnum(j, 'spent') + r.latency + r.backoff
+  record.throttles = report.outcome == 'throttled' and (record.throttles or 0) + 1 or 0
+  record.first_failure_at = record.first_failure_at or now
+  record.spent_ms = (record.spent_ms or 0) + report.latency_ms + report.backoff_ms
 end
 
--- finish writes the record after an attempt; of a task that is over nothing is
--- kept but that it was settled.
-function M.finish(r, j, counted, pb)
-  M.remember(j, r.attempt)
-  if r.clear then return M.bury(r.key) end
-  M.advance(r, j, counted, pb)
-  if j.la and r.channel ~= 'none' then j.told = 1 end -- given back unused, its worker may never have said what was lost
-  M.save(r.key)
+-- finish writes the record after an attempt. Of a finished task it keeps only which
+-- attempts were settled.
+function M.finish(report, record, counted, possibly_billed)
+  M.remember_settled(record, report.attempt)
+  if report.clear_record then return M.clear(report.key) end
+  M.add_to_record(report, record, counted, possibly_billed)
+  if record.lost_attempt and report.channel ~= 'none' then record.lost_reported = true end -- an unused permit may not have reported the lost attempt
+  M.save(report.key)
 end
 
--- late is the settle of an attempt that was already given up as lost; another
--- one may be running. Only the money and the counts are put right.
-function M.late(r, j)
-  M.move(rstr(j, 'lbk'), 0, min(max(0, r.used), rnum(j, 'lunits')) - rnum(j, 'lunits'))
-  M.forget_lost(j)
-  j.counted, j.pb = max(0, rnum(j, 'counted') + r.counted - 1), max(0, rnum(j, 'pb') + r.pb - 1)
-  M.remember(j, r.attempt)
-  M.save(r.key)
-  M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch })
-  return 3
+-- reported: what a settle itself says about its attempt, where the record has nothing.
+function M.reported(report) return { source = report.source, path = report.path, admitted_at = report.admitted_at, epoch = report.epoch } end
+
+-- settle_lost settles an attempt that was already counted as lost; another one may
+-- be running. It corrects units and counts only.
+function M.settle_lost(report, record)
+  local units = record.lost_units or 0
+  M.move_units(record.lost_budgets or '', 0, min(max(0, report.units_used), units) - units)
+  M.forget_lost(record)
+  record.counted = max(0, (record.counted or 0) + count(report.counted) - 1)
+  record.possibly_billed = max(0, (record.possibly_billed or 0) + count(report.possibly_billed) - 1)
+  M.remember_settled(record, report.attempt)
+  M.save(report.key)
+  M.report(report, M.reported(report))
 end
 
--- orphan is the settle of an attempt Redis knows nothing of: its data was lost.
--- It charges what was used; if no other attempt runs, it writes the record.
-function M.orphan(r, j)
-  M.move(r.bk, 0, max(0, r.used))
-  M.report(r, { src = r.source, path = r.path, at = r.at, epoch = r.epoch })
-  if j.a or j.t or r.channel == 'none' and r.pb == 0 then -- only the tombstone matters: a repeat must charge nothing
-    M.remember(j, r.attempt)
-    M.save(r.key)
-    return 2
+-- settle_unknown settles an attempt that Redis does not know, because its data was
+-- lost. It charges the units used and, if no other attempt runs, writes the record.
+function M.settle_unknown(report, record)
+  M.move_units(report.budgets, 0, max(0, report.units_used))
+  M.report(report, M.reported(report))
+  if record.attempt or record.settled_attempts or report.channel == 'none' and not report.possibly_billed then
+    M.remember_settled(record, report.attempt) -- a repeat must charge nothing
+    return M.save(report.key)
   end
-  j.src, j.path = r.source, r.path
-  M.finish(r, j, r.counted, r.pb)
-  return 2
+  record.source, record.path = report.source, report.path
+  M.finish(report, record, count(report.counted), count(report.possibly_billed))
 end
 
-function M.settle(r)
-  local j = M.record(r.key)
-  if M.settled(j, r.attempt) then return 1 end
-  if j.a ~= r.attempt then
-    if j.la == r.attempt then return M.late(r, j) end
-    return M.orphan(r, j)
-  end
-  M.correct(r, j)
-  M.report(r, j)
-  M.release(r.key, j)
-  j.a = nil
-  M.finish(r, j, r.counted, r.pb - 1)
-  return 0
+function M.settle(report)
+  local record = M.record(report.key)
+  if M.is_settled(record, report.attempt) then return end
+  if record.lost_attempt == report.attempt and record.attempt ~= report.attempt then return M.settle_lost(report, record) end
+  if record.attempt ~= report.attempt then return M.settle_unknown(report, record) end
+  M.charge_used(report, record)
+  M.report(report, record)
+  M.release(report.key, record)
+  record.attempt = nil
+  M.finish(report, record, count(report.counted), count(report.possibly_billed) - 1)
 end

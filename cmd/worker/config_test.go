@@ -104,7 +104,7 @@ func TestWrongSettingsAreNamedAsTheyAreWritten(t *testing.T) {
 		"a host":                        {yaml: "audd: {enterprise_url: sesame}", want: "audd.enterprise_url: want an http or https URL"},
 		"a host of a source":            {yaml: "sources: {one: {token: a, base_url: 'https://h/?token=sesame'}}", want: "sources.one.base_url: want a URL without"},
 		"a name of a source":            {yaml: "sources: {one x: {token: a}}", want: `sources: the name "one x": want 1 to 40`},
-		"a source that is not there":    {yaml: "groups: {archive: {source: tow}}", want: `groups.archive.source "tow": there is no such source`},
+		"a source that is not there":    {yaml: "groups: {archive: {source: tow}}", want: `groups.archive.source "tow": unknown source`},
 		"a ceiling":                     {yaml: "groups: {archive: {ceiling: 7}}", want: "groups.archive.ceiling: want a share such as 70% or 0.7"},
 		"a typing error in a source":    {yaml: "sources: {one: {tokn: a}}", want: "sources.one.tokn: unknown key, did you mean sources.one.token?"},
 		"a typing error in a group":     {yaml: "groups: {archive: {ceilling: 70%}}", want: "did you mean groups.archive.ceiling?"},

@@ -45,7 +45,7 @@ func (r *rig) retrying(queue string) string {
 	return b.String()
 }
 
-const mainState = "s:main:recognize"
+const mainState = "state:main:recognize"
 
 func TestTwentyThousandTasksStayPendingInOrderWhileEverySourceIsShut(t *testing.T) {
 	t.Parallel()
@@ -76,21 +76,21 @@ func TestTwentyThousandTasksStayPendingInOrderWhileEverySourceIsShut(t *testing.
 	pauses := r.gates.Pauses()
 	_, _, err := pauses.Add(t.Context(), recognize, admission.PauseReason{Name: admission.ReasonManual, By: "test"})
 	require.NoError(t, err)
-	r.set(mainState, "thr", 0)
+	r.set(mainState, "throttled_until", 0)
 	require.True(t, eventually(5*time.Second, func() bool { return !r.reasons(recognize).Has("auto:throttle") }))
 	proctest.Pass(1500 * time.Millisecond)
 	require.True(t, r.paused(recognize))
 	require.True(t, r.reasons(recognize).Has(admission.ReasonManual))
 
 	// Shut once more, with nobody's pause in the way: opening starts within 2 s.
-	r.set(mainState, "thr", time.Now().Add(rest).UnixMilli())
+	r.set(mainState, "throttled_until", time.Now().Add(rest).UnixMilli())
 	_, _, err = pauses.Remove(t.Context(), recognize, admission.ReasonManual)
 	require.NoError(t, err)
 	r.closed(recognize, "auto:throttle", 10*time.Second)
 	r.quiet(recognize)
 	left := r.pending(recognize)
 	calls := len(r.requests())
-	r.set(mainState, "thr", 0)
+	r.set(mainState, "throttled_until", 0)
 	took, started := turns(20*time.Second, func() bool { return len(r.requests()) > calls })
 	require.True(t, started)
 	require.LessOrEqual(t, took, 2*time.Second, "opening starts within 2 s")

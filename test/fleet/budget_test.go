@@ -34,7 +34,7 @@ func daily(units int64) func(*worker.Options) {
 // budgets are the keys of all unit budgets in Redis.
 func (r *rig) budgets() []string {
 	r.t.Helper()
-	keys, err := r.rdb.Keys(r.t.Context(), admission.DefaultPrefix+"b:*").Result()
+	keys, err := r.rdb.Keys(r.t.Context(), admission.DefaultPrefix+"budget:*").Result()
 	require.NoError(r.t, err)
 	return keys
 }
@@ -204,7 +204,7 @@ func TestAnAccountsUsedUpQuotaClosesTheQueueUntilItIsBack(t *testing.T) {
 	require.EqualValues(t, quota, r.sim.Sums().Units)
 	none := int64(0)
 	r.sim.SetToken(auddsim.Token{Value: mainToken, Quota: &none})
-	r.set(mainState, "halt_probe", time.Now().UnixMilli()) // the hour is over
+	r.set(mainState, "halt_probe_at", time.Now().UnixMilli()) // the hour is over
 	require.True(t, eventually(10*time.Second, func() bool { return !r.paused(recognize) }))
 	_, err := redistest.AgeRetries(t.Context(), r.rdb, recognize, 10*time.Minute) // those that met the quota look again after a minute or two
 	require.NoError(t, err)

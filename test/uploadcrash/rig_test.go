@@ -31,7 +31,7 @@ const (
 	token   = "uploadcrash-token-41c7"
 	audioID = int64(4711)
 	queue   = "upload"
-	permits = "reprise:{adm}:p" // members are task keys, scores when permits end (ms)
+	permits = "reprise:{adm}:permits" // members are task keys, scores when permits end (ms)
 )
 
 // rig is one upload and all it needs: a redis-server, a SQLite file, the

@@ -46,7 +46,7 @@ type step struct {
 const big = 12 << 20 // more than the buffers between worker and simulator
 
 var (
-	acquire   = func(r *rig) func(passing) bool { return containing("reprise:{adm}:g", r.task.Key) }
+	acquire   = func(r *rig) func(passing) bool { return containing("reprise:{adm}:state:global", r.task.Key) }
 	readMark  = containing("reprise:{ledger}:mark", "hgetall")
 	writeMark = without(containing("reprise:{ledger}:mark"), "hgetall")
 	putOutbox = func(r *rig) func(passing) bool {

@@ -1,0 +1,54 @@
+package admission_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"reprise/admission"
+	"reprise/tasks"
+)
+
+// A configuration names every field that is wrong, and of two that contradict each
+// other it names both.
+func ExampleConfig_Validate() {
+	cfg := admission.DefaultConfig()
+	cfg.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {Concurrency: 30, RequestBurst: 5}}
+	cfg.Global.Concurrency = 20
+	cfg.Groups = map[string]admission.Group{"archive": {Ceiling: 1.5}}
+	cfg.MonthAnchor = 31
+	fmt.Println(cfg.Validate())
+	// Output:
+	// limits.recognize.request_burst 5 without limits.recognize.requests_per_minute: a burst needs its rate
+	// limits.recognize.concurrency 30 is more than limits.global.concurrency 20: the rest could never be used
+	// groups.archive.ceiling 1.5 must be 0 (no ceiling) to 1
+	// month_anchor 31 must be 1 to 28
+}
+
+// A refusal is an error that says which gate refused and when to ask again.
+func ExampleRefusal() {
+	var err error = &admission.Refusal{Gate: admission.GateRequests, Source: "main", RetryAfter: 1500 * time.Millisecond}
+	var refusal *admission.Refusal
+	if errors.As(err, &refusal) {
+		fmt.Println(refusal.Gate, refusal.RetryAfter, refusal.AllBlocked)
+	}
+	fmt.Println(err)
+	// Output:
+	// requests 1.5s false
+	// refused by gate requests of source "main" for 1.5s
+}
+
+// A queue is paused only if all its sources are blocked, until the first of them reopens.
+func ExampleAllBlocked() {
+	sources := []admission.SourceCheck{
+		{Source: "main", Gate: admission.GateHalt, Wait: time.Hour, Blocked: true},
+		{Source: "spare", Gate: admission.GateThrottle, Wait: time.Minute, Blocked: true},
+	}
+	fmt.Println(admission.AllBlocked(sources))
+	sources[1] = admission.SourceCheck{Source: "spare", Gate: admission.GateConcurrency, Wait: time.Second} // busy, not blocked
+	_, _, blocked := admission.AllBlocked(sources)
+	fmt.Println(blocked)
+	// Output:
+	// throttle 1m0s true
+	// false
+}

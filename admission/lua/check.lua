@@ -1,0 +1,21 @@
+-- check: what the gates would answer to a call now. It takes nothing.
+--
+-- KEYS, ARGV as in prelude.lua. Request: as of exchange without settles and acquires, and
+--   call {path, group, units, units_bounded, random_a, random_b}
+-- Reply: failure (limits_missing, clock_skew), or sources, in the order of the configuration:
+--   [{source, gate that refuses, wait_ms until it may admit, blocked (not merely busy), probe (the call would be the half-open probe)}]
+-- A call that no wait would admit counts as admitted: its task is archived when it is delivered.
+-- Nothing is written: the cached state is dropped.
+local reply = {}
+for i, source in ipairs(M.allowed_sources(request.call)) do
+  local trial = { call = request.call }
+  local refusal = M.try(trial, source)
+  if trial.failure then return cjson.encode({ failure = trial.failure }) end
+  reply[i] = { source = source.name }
+  if refusal and refusal.gate ~= 'missing' and not refusal.permanent then
+    reply[i].gate, reply[i].wait_ms, reply[i].blocked = refusal.gate, max(1, ceil(refusal.wait)), refusal.blocked
+  else
+    reply[i].probe = trial.probe
+  end
+end
+return cjson.encode({ sources = #reply > 0 and reply or nil })

@@ -1,0 +1,271 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reprise/tasks"
+)
+
+// BudgetState is one unit budget of the current day or month.
+type BudgetState struct {
+	Period
+	Cap             int64
+	Reserved, Spent int64 // Reserved + Spent ≤ Cap
+	Missing         bool  // not seeded: nothing is admitted
+}
+
+// SourceState is one source+path as the gates see it. Times are Redis's.
+type SourceState struct {
+	Source             string
+	Path               tasks.Path
+	InFlight           int64
+	Concurrency        int64         // in force: the smaller of configured and learned; 0 = no limit
+	ConcurrencyLearned bool          // AIMD, not the configuration, sets Concurrency
+	RequestsPerMinute  int64         // request rate in force; 0 = no limit
+	RateLearned        bool          // as ConcurrencyLearned
+	SuccessesPerMinute int64         // measured over the last seconds
+	Health             float64       // success average, 0 … 1
+	Latency            time.Duration // average of successful calls; 0 = none yet
+	LastSuccess        time.Time     // zero = none yet
+	Failures           int64         // in a row
+	Epoch              int64
+	ThrottledUntil     time.Time // zero = not throttled
+	BreakerOpen        bool
+	BreakerUntil       time.Time // when a probe may go
+	Halt               string    // reason; empty = not halted
+	HaltBy             string
+	HaltSince          time.Time
+	LastHalt           time.Time // when the halt in force, or else the last one, began; zero = never halted
+	ProbeAt            time.Time // when a halt may be probed; zero = only an operator resumes
+	ProbeKey           string    // task that probes; empty = none
+	LastRefusedToken   string    // fingerprint of the token AudD refused last; workers with one of RefusedTokens stay blocked
+	RefusedTokens      []string  // fingerprints of all tokens AudD refused since the last resume, newest first
+	Budgets            []BudgetState
+}
+
+// Blocked returns the gate that blocks every call now, and until when (zero = until
+// an operator resumes it); an empty gate if none does. It ignores budgets.
+func (s SourceState) Blocked(now time.Time) (Gate, time.Time) {
+	switch {
+	case s.Halt != "":
+		return GateHalt, s.ProbeAt
+	case s.ThrottledUntil.After(now):
+		return GateThrottle, s.ThrottledUntil
+	case s.BreakerOpen:
+		return GateBreaker, s.BreakerUntil
+	}
+	return "", time.Time{}
+}
+
+// GroupState is one group.
+type GroupState struct {
+	Name     string
+	Ceiling  float64 // 0 = none
+	Source   string  // pinned; empty = any
+	InFlight int64
+	Budgets  []BudgetState
+}
+
+// State is everything the gates know at one moment of Redis's clock.
+type State struct {
+	Now               time.Time
+	Revision          int64
+	InFlight          int64 // over all sources and paths
+	Concurrency       int64 // global limit; 0 = none
+	RequestsPerMinute int64 // global limit; 0 = none
+	Budgets           []BudgetState
+	Sources           []SourceState // sorted by source and path
+	Groups            []GroupState  // sorted by name
+}
+
+// fields is a Redis hash as it was read; an absent field is 0 or empty.
+type fields map[string]string
+
+// UnmarshalJSON ignores that Lua writes an empty table as a list.
+func (h *fields) UnmarshalJSON(text []byte) error {
+	if string(text) == "[]" {
+		return nil
+	}
+	return json.Unmarshal(text, (*map[string]string)(h))
+}
+
+func (h fields) int(field string) int64 {
+	n, _ := strconv.ParseInt(h[field], 10, 64)
+	return n
+}
+
+func (h fields) moment(field string) time.Time     { return moment(h.int(field)) }
+func (h fields) millis(field string) time.Duration { return millis(h.int(field)) }
+
+// stateReply is the reply of lua/read.lua.
+type stateReply struct {
+	Now        int64             `json:"now"`
+	Record     record            `json:"record"`
+	PermitWait int64             `json:"permit_wait_ms"`
+	Hashes     map[string]fields `json:"hashes"`
+}
+
+// readState reads hashes, by their names without the prefix, and the record of a task
+// (empty = none) as they are at one moment of Redis's clock.
+func (g *Gates) readState(ctx context.Context, task string, hashes ...string) (stateReply, error) {
+	request := struct {
+		Task   string   `json:"task,omitempty"`
+		Hashes []string `json:"hashes,omitempty"`
+	}{task, hashes}
+	var reply stateReply
+	err := g.run(ctx, readScript, request, &reply)
+	return reply, err
+}
+
+// State reads all sources, groups and budgets, in two round trips. It changes
+// nothing.
+func (g *Gates) State(ctx context.Context) (State, error) {
+	return g.state(ctx, func(tasks.Path) bool { return true })
+}
+
+func (g *Gates) state(ctx context.Context, wanted func(tasks.Path) bool) (State, error) {
+	const tuning = "state:" + ScopeTuning
+	r, err := g.readState(ctx, "", tuning)
+	if err != nil {
+		return State{}, err
+	}
+	scopes := []string{ScopeGlobal}
+	for scope := range strings.SplitSeq(r.Hashes[tuning]["scopes"], ",") {
+		if _, path, ok := cutSource(scope); ok && wanted(path) || strings.HasPrefix(scope, groupPrefix) {
+			scopes = append(scopes, scope)
+		}
+	}
+	slices.Sort(scopes[1:])
+	day, month := g.days(moment(r.Now))[1].Name, g.months(moment(r.Now))[1].Name
+	var hashes []string
+	for _, scope := range scopes {
+		hashes = append(hashes, "state:"+scope, "budget:"+scope+":"+day, "budget:"+scope+":"+month)
+	}
+	if r, err = g.readState(ctx, "", hashes...); err != nil {
+		return State{}, err
+	}
+	view := view{Gates: g, now: moment(r.Now), hashes: r.Hashes, day: day, month: month}
+	global := r.Hashes["state:"+ScopeGlobal]
+	s := State{
+		Now: view.now, Revision: global.int("revision"), InFlight: global.int("in_flight"), Concurrency: global.int("limit_concurrency"),
+		RequestsPerMinute: global.int("limit_requests_per_minute"), Budgets: view.budgets(ScopeGlobal),
+	}
+	for _, scope := range scopes[1:] {
+		if source, path, ok := cutSource(scope); ok {
+			s.Sources = append(s.Sources, view.source(source, path))
+		} else {
+			s.Groups = append(s.Groups, view.group(scope))
+		}
+	}
+	return s, nil
+}
+
+func cutSource(scope string) (string, tasks.Path, bool) {
+	source, path, ok := strings.Cut(scope, ":")
+	return source, tasks.Path(path), ok
+}
+
+// view turns hashes into states.
+type view struct {
+	*Gates
+	now        time.Time
+	hashes     map[string]fields
+	day, month string // names of the current periods
+}
+
+// budgets are the unit budgets of a scope that are limited.
+func (v view) budgets(scope string) []BudgetState {
+	limits := v.hashes["state:"+scope]
+	var out []BudgetState
+	for _, b := range []struct {
+		label string
+		cap   int64
+	}{{v.day, limits.int("limit_units_per_day")}, {v.month, limits.int("limit_units_per_month")}} {
+		if b.cap <= 0 {
+			continue
+		}
+		period, err := v.period(scope + ":" + b.label)
+		if err != nil {
+			continue // impossible: the label is from days or months
+		}
+		h := v.hashes["budget:"+period.Name]
+		_, seeded := h["spent"]
+		out = append(out, BudgetState{Period: period, Cap: b.cap, Reserved: h.int("reserved"), Spent: h.int("spent"), Missing: !seeded})
+	}
+	return out
+}
+
+func (v view) source(source string, path tasks.Path) SourceState {
+	scope := ScopeOf(source, path)
+	h := v.hashes["state:"+scope]
+	s := SourceState{
+		Source: source, Path: path, InFlight: h.int("in_flight"), Concurrency: h.int("limit_concurrency"),
+		RequestsPerMinute: h.int("limit_requests_per_minute"), SuccessesPerMinute: h.int("success_rate_milli") / 1000, Health: 1,
+		Latency: h.millis("latency_ms"), LastSuccess: h.moment("last_success_at"), Failures: h.int("failures_in_row"), Epoch: h.int("epoch"),
+		BreakerOpen: h.int("breaker_open") == 1, Halt: h["halt_reason"], LastHalt: h.moment("halt_at"), RefusedTokens: refusedTokens(h),
+		Budgets: v.budgets(scope),
+	}
+	s.ProbeKey, _, _ = strings.Cut(h["probe"], " ")
+	if len(s.RefusedTokens) > 0 {
+		s.LastRefusedToken = s.RefusedTokens[0]
+	}
+	if _, ok := h["health_milli"]; ok {
+		s.Health = float64(h.int("health_milli")) / 1000
+	}
+	if until := h.moment("throttled_until"); until.After(v.now) {
+		s.ThrottledUntil = until
+	}
+	if s.BreakerOpen {
+		s.BreakerUntil = h.moment("breaker_probe_at")
+	}
+	if s.Halt != "" {
+		s.HaltBy, s.HaltSince, s.ProbeAt = h["halt_by"], s.LastHalt, h.moment("halt_probe_at")
+	}
+	if aimdCap := h.int("aimd_cap"); aimdCap > 0 {
+		limit, learned := s.Concurrency, max(1, h.int("learned_concurrency_milli")/1000)
+		if limit <= 0 {
+			limit = aimdCap
+		}
+		s.ConcurrencyLearned = learned < limit || s.Concurrency <= 0
+		s.Concurrency = min(limit, learned)
+		if rate := h.int("learned_rate_milli") / 1000; rate > 0 && (s.RequestsPerMinute <= 0 || rate < s.RequestsPerMinute) {
+			s.RequestsPerMinute, s.RateLearned = rate, true
+		}
+	}
+	return s
+}
+
+// refusedTokens are the fingerprints that AudD refused, newest first.
+func refusedTokens(h fields) []string {
+	const prefix = "refused_token:"
+	var out []string
+	for field := range h {
+		if fingerprint, ok := strings.CutPrefix(field, prefix); ok {
+			out = append(out, fingerprint)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		return cmp.Or(cmp.Compare(h.int(prefix+b), h.int(prefix+a)), cmp.Compare(a, b))
+	})
+	return out
+}
+
+func (v view) group(scope string) GroupState {
+	h := v.hashes["state:"+scope]
+	s := GroupState{
+		Name: strings.TrimPrefix(scope, groupPrefix), Ceiling: float64(h.int("limit_ceiling")) / 1000, Source: h["limit_source"],
+		Budgets: v.budgets(scope),
+	}
+	for field := range h {
+		if strings.HasSuffix(field, ":in_flight") {
+			s.InFlight += h.int(field)
+		}
+	}
+	return s
+}
