@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"os/user"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,85 +16,164 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/admission"
-	"reprise/internal/settings"
+	"reprise/idempotency"
+	"reprise/internal/cli"
+	"reprise/internal/redisconn"
+	"reprise/ops"
+	"reprise/store"
 )
 
-// config is the part of the settings that looking needs. Limits and groups are
-// read where they are in force: in Redis.
+// config is the settings that inspect needs. Limits and groups are read from Redis, where they are in force.
 type config struct {
-	// Data is the folder where worker dev leaves its addresses; default .reprise.
-	Data  string         `mapstructure:"data"`
-	Redis settings.Redis `mapstructure:"redis"`
-	Store settings.Store `mapstructure:"store"`
-	// Price of 1,000 units in dollars; 0 = unknown.
-	Price float64 `mapstructure:"price_per_1000"`
+	cli.Connection `mapstructure:",squash"`
 	// TimeZone and MonthAnchor say which day and month a unit budget covers.
 	TimeZone    string `mapstructure:"time_zone"`
 	MonthAnchor int    `mapstructure:"month_anchor"`
 	// Budgets are the workers'; here they are only shown.
-	Budgets budgetConfig `mapstructure:"budgets"`
-}
-
-type budgetConfig struct {
-	MaxAttempts       int `mapstructure:"max_attempts"`
-	MaxPossiblyBilled int `mapstructure:"max_possibly_billed"`
+	Budgets struct {
+		MaxAttempts       int `mapstructure:"max_attempts"`
+		MaxPossiblyBilled int `mapstructure:"max_possibly_billed"`
+	} `mapstructure:"budgets"`
 }
 
 // app is what every command shares.
 type app struct {
-	environ []string // as os.Environ gives it
-	getenv  func(string) string
-	std     stdio
-	bound   map[string]*pflag.Flag
-
-	file string
-	who  string
-	json bool
-	cfg  config
-	zone *time.Location
+	*cli.Process
+	flags *pflag.FlagSet
+	who   string
+	json  bool
 }
 
-// flags adds the flags of every command.
-func (a *app) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&a.file, "config", "", "settings file (YAML; REPRISE_CONFIG)")
-	fs.String("redis", "", "Redis of the queue, redis://, rediss:// or unix:// (REPRISE_REDIS_URL; default: worker dev's)")
-	fs.String("store", "", "store of results, sqlite:PATH (REPRISE_STORE_URL; default: worker dev's, else in the data folder)")
-	fs.String("data", settings.DefaultData, "data folder of worker dev (REPRISE_DATA)")
-	fs.Float64("price-per-1000", 0, "price of 1,000 units in dollars, to show money (REPRISE_PRICE_PER_1000)")
-	fs.StringVar(&a.who, "by", "", "who acts, kept beside every change (default: $USER, else the system's user)")
-	fs.BoolVar(&a.json, "json", false, "print JSON instead of text")
-	a.bound = map[string]*pflag.Flag{
-		"redis.url": fs.Lookup("redis"), "store.url": fs.Lookup("store"), "data": fs.Lookup("data"), "price_per_1000": fs.Lookup("price-per-1000"),
-	}
+func newApp(p *cli.Process, flags *pflag.FlagSet) *app {
+	a := &app{Process: p, flags: flags}
+	cli.AddConnectionFlags(flags)
+	flags.StringVar(&a.who, "by", "", "your name, kept with every change (default: $USER, else the system's user)")
+	flags.BoolVar(&a.json, "json", false, "print JSON instead of text")
+	return a
 }
 
-// load reads the settings. Other commands share the file, so their keys are
-// ignored here.
-func (a *app) load() error {
-	d := admission.DefaultConfig()
-	a.cfg = config{Data: settings.DefaultData, TimeZone: d.TimeZone, MonthAnchor: d.MonthAnchor, Budgets: budgetConfig{MaxAttempts: 5, MaxPossiblyBilled: 3}}
-	warnings, err := settings.Load(&a.cfg, settings.Source{File: a.file, Getenv: a.getenv, Flags: a.bound, Shared: true})
-	if err == nil {
-		err = settings.UnknownVariables(&a.cfg, a.environ, true)
-	}
+// need says what a command works with.
+type need int
+
+const (
+	needsRedis need = 1 << iota
+	needsStore
+	needsQueue  // Redis, to enqueue
+	needsLedger // and the store
+	wantsRedis  // if it can be reached
+)
+
+// session is the open reports and actions, and where to print.
+type session struct {
+	*app
+	*cli.Printer
+	cli.Times
+	*ops.Ops
+	price float64
+}
+
+// with loads the settings, opens what is needed, runs do and closes.
+func (a *app) with(ctx context.Context, n need, do func(context.Context, *session) error) error {
+	cfg, zone, err := a.load()
 	if err != nil {
-		return &failure{exitUsage, err}
+		return err
 	}
-	for _, w := range warnings {
-		fmt.Fprintf(a.std.err, "inspect: %s\n", w)
+	o := ops.Options{
+		Zone: zone, MonthAnchor: cfg.MonthAnchor, Price: cfg.Price,
+		MaxAttempts: cfg.Budgets.MaxAttempts, MaxPossiblyBilled: cfg.Budgets.MaxPossiblyBilled,
 	}
-	if a.cfg.Price < 0 || math.IsInf(a.cfg.Price, 0) || math.IsNaN(a.cfg.Price) {
-		return usage("price_per_1000: want 0 or more")
+	closers, err := a.open(ctx, n, cfg, &o)
+	defer func() {
+		for _, c := range slices.Backward(closers) {
+			if err := c(); err != nil {
+				fmt.Fprintf(a.Err, "inspect: %s\n", cli.Sentence(err))
+			}
+		}
+	}()
+	if err != nil {
+		return err
 	}
-	if a.zone, err = time.LoadLocation(a.cfg.TimeZone); err != nil {
-		return usage("time_zone: want an IANA name such as UTC or Europe/Berlin")
+	err = do(ctx, &session{a, a.Printer(), cli.Times{Zone: zone, Now: time.Now()}, ops.New(o), cfg.Price})
+	if _, wrong := errors.AsType[*ops.InputError](err); wrong {
+		return cli.WithCode(cli.Usage, err)
 	}
+	return err
+}
+
+func (a *app) load() (cfg config, zone *time.Location, err error) {
+	d := admission.DefaultConfig()
+	cfg.TimeZone, cfg.MonthAnchor = d.TimeZone, d.MonthAnchor
+	cfg.Budgets.MaxAttempts, cfg.Budgets.MaxPossiblyBilled = 5, 3
+	if err := a.LoadConnection(&cfg, a.flags); err != nil {
+		return cfg, nil, err
+	}
+	if cfg.Price < 0 || math.IsInf(cfg.Price, 0) || math.IsNaN(cfg.Price) {
+		return cfg, nil, cli.Errorf(cli.Usage, "price_per_1000: must be 0 or more")
+	}
+	if zone, err = time.LoadLocation(cfg.TimeZone); err != nil {
+		return cfg, nil, cli.Errorf(cli.Usage, "time_zone: expected an IANA name such as UTC or Europe/Berlin")
+	}
+	return cfg, zone, nil
+}
+
+// open connects to what is needed and returns how to close it.
+func (a *app) open(ctx context.Context, n need, cfg config, o *ops.Options) (closers []func() error, err error) {
+	redisURL, storeURL, err := cfg.Addresses()
+	if n&(needsRedis|needsQueue|wantsRedis) != 0 {
+		if err == nil {
+			err = a.openRedis(ctx, redisURL, cfg, o, &closers)
+		}
+		if err != nil && n&wantsRedis != 0 {
+			fmt.Fprintf(a.Err, "inspect: what waiting tasks wait for is not shown: %s\n", cli.Sentence(err))
+			err = nil
+		}
+		if err != nil {
+			return closers, err
+		}
+	}
+	if n&needsQueue != 0 {
+		rdb, err := redisconn.Queue(redisURL, 4)
+		if err != nil {
+			return closers, err
+		}
+		o.Queue, closers = rdb, append(closers, rdb.Close)
+	}
+	if n&(needsStore|needsLedger) == 0 {
+		return closers, nil
+	}
+	if file, ok := strings.CutPrefix(storeURL, "sqlite:"); ok {
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) { // opening would make an empty one
+			return closers, fmt.Errorf("no store at %s yet: set REPRISE_STORE_URL or --store to the one the workers use", file)
+		}
+	}
+	storeConfig := store.DefaultConfig()
+	storeConfig.URL = storeURL
+	if o.Store, err = store.Open(ctx, storeConfig); err != nil {
+		return closers, err
+	}
+	closers = append(closers, o.Store.Close)
+	if n&needsLedger != 0 {
+		o.Ledger, err = idempotency.New(ctx, o.Store.DB(), idempotency.DefaultConfig())
+	}
+	return closers, err
+}
+
+// openRedis uses few retries and short timeouts: the operator waits for the answer.
+func (a *app) openRedis(ctx context.Context, url string, cfg config, o *ops.Options, closers *[]func() error) error {
+	if err := cfg.Ping(ctx, url, cli.Failed); err != nil {
+		return err
+	}
+	rdb, err := redisconn.Admission(url)
+	if err != nil {
+		return cli.WithCode(cli.Usage, err)
+	}
+	o.Redis, *closers = rdb, append(*closers, rdb.Close)
 	return nil
 }
 
-// by is who acts: --by, else the environment's user, else the system's.
+// by is who acts: --by, else the user of the environment or of the system.
 func (a *app) by() string {
-	for _, name := range []string{a.who, a.getenv("USER"), a.getenv("LOGNAME")} {
+	for _, name := range []string{a.who, a.Getenv("USER"), a.Getenv("LOGNAME")} {
 		if name = strings.TrimSpace(name); name != "" {
 			return name
 		}
@@ -100,8 +181,7 @@ func (a *app) by() string {
 	return systemUser(user.Current())
 }
 
-// systemUser is the name of who runs the process, or its number where no name
-// is known, as in a container.
+// systemUser is the name of a user, or the process's user id where no name is known, as in a container.
 func systemUser(u *user.User, err error) string {
 	if err == nil && strings.TrimSpace(u.Username) != "" {
 		return strings.TrimSpace(u.Username)
@@ -109,37 +189,42 @@ func systemUser(u *user.User, err error) string {
 	return "uid " + strconv.Itoa(os.Getuid())
 }
 
-// addresses finds Redis and the store: as set, else where worker dev runs. A
-// missing Redis is an error of the commands that need it only.
-func (a *app) addresses() (redisURL, storeURL string, err error) {
-	redisURL, storeURL = a.cfg.Redis.URL, a.cfg.Store.URL
-	if redisURL == "" || storeURL == "" {
-		var dev settings.Addresses
-		if dev, err = settings.ReadAddresses(a.cfg.Data); err == nil {
-			redisURL, storeURL = firstOf(redisURL, dev.Redis), firstOf(storeURL, dev.Store)
-		}
+// show prints a report as JSON, or calls text.
+func (s *session) show(report any, text func() error) error {
+	if s.json {
+		return s.JSON(report)
 	}
-	if redisURL != "" {
-		err = nil
-	}
-	return redisURL, firstOf(storeURL, "sqlite:"+filepath.Join(a.cfg.Data, "reprise.db")), err
+	return text()
 }
 
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
+// at is a moment of a report; zero for none.
+func at(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
 	}
-	return b
+	return *t
 }
 
-// checkStoreFile keeps a look from making an empty store where there is none.
-func checkStoreFile(url string) error {
-	file, ok := strings.CutPrefix(url, "sqlite:")
-	if !ok {
-		return nil
+// or is s, or "–" when it is empty.
+func or(s string) string { return cmp.Or(s, "–") }
+
+// numberOr is a number, "–" for 0.
+func numberOr(n int64) cli.Cell {
+	if n == 0 {
+		return cli.Number("–")
 	}
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-		return refused("no store at %s yet: set REPRISE_STORE_URL or --store to the one the workers use", file)
-	}
-	return nil
+	return cli.Number(cli.Thousands(n))
 }
+
+// after is s with a text before it; "" when s is empty.
+func after(before, s string) string {
+	if s == "" {
+		return ""
+	}
+	return before + s
+}
+
+func coloured(s string, c cli.Colour) cli.Cell { return cli.Cell{Text: s, Colour: c} }
+
+// money is the price of units, as far as it is known.
+func (s *session) money(units int64) string { return cli.Connection{Price: s.price}.Money(units) }

@@ -1,20 +1,38 @@
-// Command inspect is the operator's: what waits and why, what is paused or
-// halted, what it cost, and the few commands that change that.
+// Command inspect shows an operator what waits and why, what is paused or halted, and what it cost, and changes that. It is
+// flags and tables over package ops.
 package main
 
 import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
+	"github.com/spf13/cobra"
+
+	"reprise/internal/cli"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal ends politely; after it the default handling is back, so
-	// that a second one ends at once.
-	context.AfterFunc(ctx, stop)
-	code := run(ctx, os.Args[1:], os.Environ(), stdio{os.Stdin, os.Stdout, os.Stderr})
-	stop()
-	os.Exit(code)
+var program = cli.Program{
+	New: newRoot,
+	ExitCodes: []cli.ExitCode{
+		{Code: cli.OK, Meaning: "done"},
+		{Code: cli.Failed, Meaning: "Redis or the store cannot be reached, or the request was refused"},
+		{Code: cli.Usage, Meaning: "wrong usage or settings; nothing was done"},
+		{Code: cli.Partial, Meaning: "some of it failed"},
+	},
+	Failed:      cli.Failed,
+	Interrupted: cli.Failed,
+}
+
+func main() { program.Main() }
+
+func newRoot(p *cli.Process) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "inspect",
+		Short: "Show queues, accounts, tasks and costs, and act on them",
+		Long:  "Only replay, resume SOURCE/PATH and uploads resolve --as retry cost units.",
+		Example: `  inspect queues                              # what waits, what is paused and why
+  inspect why clips/a.mp3                     # what this task waits for
+  inspect limits set main/recognize.concurrency=20`,
+	}
+	a := newApp(p, root.PersistentFlags())
+	root.AddCommand(newWhy(a), newQueues(a), newPause(a), newResume(a), newHalts(a), newHalt(a), newSources(a), newLimits(a), newGroup(a),
+		newTasks(a), newArchive(a), newReplay(a), newResults(a), newCosts(a), newUploads(a))
+	return root
 }

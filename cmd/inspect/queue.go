@@ -3,138 +3,142 @@ package main
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"reprise/admission"
+	"reprise/internal/cli"
+	"reprise/ops"
 )
 
 func newQueues(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "queues",
-		Short: "What waits in each queue, and why a queue is paused (costs nothing)",
+		Short: "What waits in each queue, and why a queue is paused",
 		Example: `  inspect queues
   inspect queues --json
   inspect queues --redis redis://queue.internal:6379`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.with(cmd.Context(), needsRedis, listQueues) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd.Context(), needsRedis, func(ctx context.Context, s *session) error {
+				list, err := s.Queues.List(ctx)
+				if err != nil {
+					return err
+				}
+				return s.show(list, func() error { return s.Table(s.queueTable(list)) })
+			})
+		},
 	}
 }
 
-// queueRow is a queue for --json.
-type queueRow struct {
-	Queue     string      `json:"queue"`
-	Pending   int64       `json:"pending"`
-	Active    int64       `json:"active"`
-	Scheduled int64       `json:"scheduled"`
-	Retry     int64       `json:"retry"`
-	Archived  int64       `json:"archived"`
-	Completed int64       `json:"completed"`
-	Oldest    *time.Time  `json:"oldest_pending"` // null = nothing is pending
-	Paused    bool        `json:"paused"`         // asynq's flag
-	Reasons   []reasonRow `json:"reasons"`
-	Override  *time.Time  `json:"override_until,omitempty"` // automatic reasons are kept out until then
-
-	state admission.PauseState
-	stat  queueStat
-}
-
-type reasonRow struct {
-	Name     string     `json:"name"`
-	Since    *time.Time `json:"since"`
-	Until    *time.Time `json:"until"` // null = it does not end by itself
-	By       string     `json:"by"`
-	Evidence string     `json:"evidence"`
-}
-
-func (s *session) queueRow(ctx context.Context, queue string) (queueRow, error) {
-	q, err := s.stat(ctx, queue)
-	if err != nil {
-		return queueRow{}, err
-	}
-	state, err := s.pauseState(ctx, queue)
-	if err != nil {
-		return queueRow{}, err
-	}
-	row := queueRow{
-		Queue: queue, Pending: q.Pending, Active: q.Active, Scheduled: q.Scheduled, Retry: q.Retry, Archived: q.Archived,
-		Completed: q.Completed, Oldest: stamp(q.OldestPending), Paused: q.Paused, Reasons: reasonRows(state), state: state, stat: q,
-	}
-	if state.Override.After(time.Now()) {
-		row.Override = stamp(state.Override)
-	}
-	return row, nil
-}
-
-func reasonRows(state admission.PauseState) []reasonRow {
-	out := []reasonRow{}
-	for _, r := range state.Reasons {
-		out = append(out, reasonRow{Name: r.Name, Since: stamp(r.At), Until: stamp(r.Until), By: r.By, Evidence: r.Evidence})
-	}
-	return out
-}
-
-func listQueues(ctx context.Context, s *session) error {
-	g, err := s.gates(ctx)
-	if err != nil {
-		return err
-	}
-	names, err := s.queues(g)
-	if err != nil {
-		return err
-	}
-	rows := []queueRow{}
-	for _, name := range names {
-		row, err := s.queueRow(ctx, name)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row)
-	}
-	if s.json {
-		return s.writeJSON(rows)
-	}
-	s.table(s.queueTable(rows))
-	return nil
-}
-
-func (s *session) queueTable(rows []queueRow) table {
-	t := table{head: []string{"QUEUE", "PENDING", "ACTIVE", "SCHEDULED", "RETRY", "ARCHIVED", "COMPLETED", "OLDEST", "STATE"}}
-	for _, r := range rows {
+func (s *session) queueTable(list []ops.Queue) cli.Table {
+	t := cli.Table{Head: []string{"QUEUE", "PENDING", "ACTIVE", "SCHEDULED", "RETRY", "ARCHIVED", "COMPLETED", "OLDEST", "STATE"}}
+	for _, q := range list {
 		oldest := "–"
-		if !r.stat.OldestPending.IsZero() {
-			oldest = span(time.Since(r.stat.OldestPending))
+		if q.Oldest != nil {
+			oldest = cli.Span(s.Now.Sub(*q.Oldest))
 		}
-		state := tinted("running", green)
-		if r.Paused || len(r.Reasons) > 0 {
-			state = tinted("paused: "+s.reasons(r.state, r.Paused), yellow)
+		state := coloured("running", cli.Green)
+		if q.Why != "" {
+			state = coloured("paused: "+q.Why, cli.Yellow)
 		}
-		t.add(text(printable(r.Queue)), number(r.Pending), number(r.Active), number(r.Scheduled), number(r.Retry),
-			number(r.Archived), number(r.Completed), right(oldest), state)
+		row := []cli.Cell{cli.Text(cli.Printable(q.Queue))}
+		for _, n := range []int64{q.Pending, q.Active, q.Scheduled, q.Retry, q.Archived, q.Completed} {
+			row = append(row, cli.Number(cli.Thousands(n)))
+		}
+		t.Add(append(row, cli.Number(oldest), state)...)
 	}
 	return t
 }
 
-// reasons says in one phrase why a queue is paused.
-func (s *session) reasons(state admission.PauseState, flag bool) string {
-	var parts []string
-	for _, r := range state.Reasons {
-		part := r.Name
-		if r.By != "" {
-			part += " by " + words(r.By)
-		}
-		part += " since " + s.clock(r.At)
-		if !r.Until.IsZero() {
-			part += ", until " + s.until(r.Until)
-		}
-		if r.Evidence != "" {
-			part += " (" + printable(r.Evidence) + ")"
-		}
-		parts = append(parts, part)
+func newPause(a *app) *cobra.Command {
+	var r ops.PauseRequest
+	cmd := &cobra.Command{
+		Use:   "pause QUEUE|PATH…",
+		Short: "Stop taking tasks from queues until they are resumed",
+		Long: `A path (recognize, enterprise, upload) stands for its queue and those of its groups; --only keeps it to its own queue.
+Calls under way finish. An operator's pause lasts until an operator resumes the queue, whatever the gates do.`,
+		Example: `  inspect pause recognize --why "prices are being negotiated"
+  inspect pause recognize.archive
+  inspect pause upload --only --by alice`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), needsRedis, func(ctx context.Context, s *session) error {
+				r.Targets, r.By = args, s.by()
+				changes, err := s.Queues.Pause(ctx, r)
+				if err != nil {
+					return err
+				}
+				return s.show(changes, func() error {
+					for _, c := range changes {
+						verb := "was paused already"
+						if c.Changed {
+							verb = "paused"
+						}
+						s.Line("%s %s: %s", c.Queue, verb, c.Why)
+					}
+					return nil
+				})
+			})
+		},
 	}
-	if len(parts) == 0 && flag {
-		return "flag set elsewhere, a worker will adopt it as manual"
+	cmd.Flags().StringVar(&r.Why, "why", "", "reason, shown by inspect queues and why")
+	cmd.Flags().BoolVar(&r.Only, "only", false, "only the path's own queue, not those of its groups")
+	return cmd
+}
+
+func newResume(a *app) *cobra.Command {
+	var r ops.PauseRequest
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "resume QUEUE|PATH|SOURCE/PATH…",
+		Short: "End an operator's pause, or probe a halted account (the probe costs the units of one waiting task)",
+		Long: `QUEUE or PATH: ends an operator's pause. Automatic reasons stay until their cause ends.
+SOURCE/PATH (* for all): sets a halted account, or one with an open breaker, half-open. A worker probes it with the first
+waiting task. If that succeeds, the account takes calls again, and workers replay, at a pace, what was archived for an
+account reason. A throttle goes on.`,
+		Example: `  inspect resume recognize
+  inspect resume main/recognize --dry-run
+  inspect resume main/recognize`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sources := 0
+			for _, arg := range args {
+				sources += min(1, strings.Count(arg, "/"))
+			}
+			switch {
+			case sources > 0 && sources < len(args):
+				return cli.Errorf(cli.Usage, "resume queues and accounts in two commands")
+			case sources == 0 && dryRun:
+				return cli.Errorf(cli.Usage, "--dry-run is for SOURCE/PATH: resuming a queue makes no calls by itself")
+			case sources > 0:
+				return a.resumeSources(cmd.Context(), args, dryRun)
+			}
+			r.Targets = args
+			return a.with(cmd.Context(), needsRedis, func(ctx context.Context, s *session) error { return s.resumeQueues(ctx, r) })
+		},
 	}
-	return strings.Join(parts, "; ")
+	cmd.Flags().BoolVar(&r.Only, "only", false, "only the path's own queue, not those of its groups")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what resuming an account would start, and change nothing")
+	return cmd
+}
+
+func (s *session) resumeQueues(ctx context.Context, r ops.PauseRequest) error {
+	changes, err := s.Queues.Resume(ctx, r)
+	if err != nil {
+		return err
+	}
+	return s.show(changes, func() error {
+		for _, c := range changes {
+			switch {
+			case c.Paused:
+				s.Line("%s stays paused: %s", c.Queue, c.Why)
+				s.Line("  an automatic reason ends with its cause: inspect halts, inspect sources")
+			case c.Changed:
+				s.Line("%s runs", c.Queue)
+			default:
+				s.Line("%s was not paused", c.Queue)
+			}
+		}
+		return nil
+	})
 }

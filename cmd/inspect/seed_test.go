@@ -17,6 +17,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/proctest"
+	"reprise/internal/queue/asynqkey"
 	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
@@ -265,7 +266,7 @@ func (w world) settle(ctx context.Context, s settled) {
 func (w world) active(ctx context.Context, _ []string) {
 	taken := proctest.Poll(time.Minute, func() bool {
 		c, err := redistest.CountTasks(ctx, w.rdb, "recognize")
-		return err == nil && c.Active == 1 && w.rdb.ZCard(ctx, "asynq:servers").Val() == 1 // it may take a task before it has told that it is there
+		return err == nil && c.Active == 1 && w.rdb.ZCard(ctx, asynqkey.Servers).Val() == 1 // it may take a task before it registers
 	})
 	if !taken {
 		w.ts.Fatalf("no task of recognize is active")

@@ -8,6 +8,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"reprise/idempotency"
+	"reprise/idempotency/redismark"
 	"reprise/store"
 	"reprise/tasks"
 )
@@ -42,7 +43,7 @@ func (w world) upload(ctx context.Context, args []string) {
 	w.ts.Check(err)
 	_, err = ledger.Conclude(ctx, "attempt-"+p.Key, idempotency.Conclusion{Effect: tasks.LatchUncertain, Outcome: tasks.Unavailable, Reason: "unavailable: HTTP 503", RequestID: "req-77", At: at})
 	w.ts.Check(err)
-	w.ts.Check(w.rdb.HSet(ctx, ledgerMark, "ledger", got.Mark.Ledger, "seq", got.Mark.Seq, "token", got.Mark.Token).Err())
+	w.ts.Check(redismark.Write(ctx, w.rdb, got.Mark))
 
 	task, err := p.Task("")
 	w.ts.Check(err)
@@ -57,5 +58,8 @@ func (w world) upload(ctx context.Context, args []string) {
 
 // restored makes Redis remember a later entry than the ledger has.
 func (w world) restored(ctx context.Context, _ []string) {
-	w.ts.Check(w.rdb.HSet(ctx, ledgerMark, "seq", 41, "token", "attempt-of-yesterday").Err())
+	mark, err := redismark.Read(ctx, w.rdb)
+	w.ts.Check(err)
+	mark.Seq, mark.Token = 41, "attempt-of-yesterday"
+	w.ts.Check(redismark.Write(ctx, w.rdb, mark))
 }

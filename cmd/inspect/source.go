@@ -8,212 +8,221 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reprise/admission"
+	"reprise/internal/cli"
+	"reprise/ops"
 	"reprise/tasks"
 )
 
 func newSources(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sources",
-		Short: "Each account and path: state, calls in flight, rate, breaker, budgets (costs nothing)",
+		Short: "Each account and path: state, calls in flight, rate, breaker, budgets",
 		Example: `  inspect sources
   inspect sources --json
-  inspect limits                # what was configured, and what is in force`,
+  inspect limits                # the limits in force`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.with(cmd.Context(), needsRedis, listSources) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd.Context(), needsRedis, func(ctx context.Context, s *session) error {
+				r, err := s.Sources.List(ctx)
+				if err != nil {
+					return err
+				}
+				return s.show(r, func() error { return s.printSources(r) })
+			})
+		},
 	}
 }
 
-// sourceRow is a source+path for --json.
-type sourceRow struct {
-	Source         string      `json:"source"`
-	Path           tasks.Path  `json:"path"`
-	Shut           string      `json:"shut_by"`    // halt, throttle, breaker; "" = open
-	ShutUntil      *time.Time  `json:"shut_until"` // null = open, or only a person opens it
-	Halt           string      `json:"halt"`
-	InFlight       int64       `json:"in_flight"`
-	Limit          int64       `json:"limit"` // 0 = none
-	LimitLearned   bool        `json:"limit_learned"`
-	PerMinute      int64       `json:"requests_per_minute"` // 0 = no limit
-	RateLearned    bool        `json:"rate_learned"`
-	SuccessPerMin  int64       `json:"successes_per_minute"`
-	Health         float64     `json:"health"`
-	LatencyMS      int64       `json:"latency_ms"`
-	Failures       int64       `json:"failures_in_a_row"`
-	LastSuccess    *time.Time  `json:"last_success"`
-	ThrottledUntil *time.Time  `json:"throttled_until"`
-	BreakerOpen    bool        `json:"breaker_open"`
-	BreakerUntil   *time.Time  `json:"breaker_until"`
-	Fingerprint    string      `json:"refused_fingerprint"`
-	Epoch          int64       `json:"epoch"`
-	Budgets        []budgetRow `json:"budgets"`
-}
-
-type budgetRow struct {
-	Of       string     `json:"of"` // main/recognize, global, group/ugc
-	Period   string     `json:"period"`
-	Cap      int64      `json:"cap"`
-	Spent    int64      `json:"spent"`
-	Reserved int64      `json:"reserved"`
-	Resets   *time.Time `json:"resets"`
-	Missing  bool       `json:"missing"` // not seeded yet: nothing is admitted
-}
-
-func sourceOf(st admission.SourceState, now time.Time) sourceRow {
-	gate, until := st.Blocked(now)
-	return sourceRow{
-		Source: st.Source, Path: st.Path, Shut: string(gate), ShutUntil: stamp(until), Halt: haltReason(st.Halt), InFlight: st.InFlight,
-		Limit: st.Concurrency, LimitLearned: st.ConcurrencyLearned, PerMinute: st.RequestsPerMinute, RateLearned: st.RateLearned,
-		SuccessPerMin: st.SuccessesPerMinute, Health: st.Health, LatencyMS: st.Latency.Milliseconds(), Failures: st.Failures,
-		LastSuccess: stamp(st.LastSuccess), ThrottledUntil: stamp(st.ThrottledUntil), BreakerOpen: st.BreakerOpen,
-		BreakerUntil: stamp(st.BreakerUntil), Fingerprint: st.LastRefusedToken, Epoch: st.Epoch, Budgets: budgetRows(st.Budgets),
+func (s *session) printSources(r ops.SourcesReport) error {
+	if len(r.Sources) == 0 {
+		s.Line("no sources: no worker has written any to this Redis yet")
+		return nil
 	}
-}
-
-func budgetRows(list []admission.BudgetState) []budgetRow {
-	out := []budgetRow{}
-	for _, b := range list {
-		out = append(out, budgetRow{
-			Of: budgetOf(b), Period: periodName(b), Cap: b.Cap, Spent: b.Spent, Reserved: b.Reserved, Resets: stamp(b.End), Missing: b.Missing,
-		})
+	t := cli.Table{Head: []string{"SOURCE/PATH", "IN FLIGHT", "RATE/MIN", "DONE/MIN", "HEALTH", "LATENCY", "STATE", "BUDGETS"}}
+	for _, src := range r.Sources {
+		rate, latency := "–", "–"
+		if src.PerMinute > 0 {
+			rate = cli.Thousands(src.PerMinute) + learned(src.RateLearned)
+		}
+		if src.LatencyMS > 0 {
+			latency = cli.Span(time.Duration(src.LatencyMS) * time.Millisecond)
+		}
+		t.Add(cli.Text(src.Source+"/"+string(src.Path)), cli.Number(inFlight(src.InFlight, src.Limit)+learned(src.LimitLearned)), cli.Number(rate), numberOr(src.SuccessesPerMin),
+			cli.Number(fmt.Sprintf("%.0f %%", src.Health*100)), cli.Number(latency), coloured(src.State, colourOf(src)), cli.Text(or(s.budgets(src.Budgets))))
 	}
-	return out
+	if err := s.Table(t); err != nil {
+		return err
+	}
+	s.Line("together %s in flight%s", inFlight(r.InFlight, r.Limit), after("; budgets: ", s.budgets(r.Budgets)))
+	for _, g := range r.Groups {
+		s.Line("group %s: %s in flight%s", g.Name, cli.Thousands(g.InFlight), after("; budgets: ", s.budgets(g.Budgets)))
+	}
+	return nil
 }
 
-func budgetOf(b admission.BudgetState) string {
+func colourOf(src ops.Source) cli.Colour {
 	switch {
-	case b.Group != "":
-		return "group/" + b.Group
-	case b.Source != "":
-		return b.Source + "/" + string(b.Path)
+	case src.BlockedBy == "halt" || src.BlockedBy == "breaker":
+		return cli.Red
+	case src.BlockedBy != "" || src.RefusedToken != "":
+		return cli.Yellow
 	}
-	return "global"
+	return cli.Green
 }
 
-// periodName is day or month: no day is longer than 25 hours.
-func periodName(b admission.BudgetState) string {
-	if b.End.Sub(b.Start) <= 26*time.Hour {
-		return "day"
+func learned(is bool) string {
+	if is {
+		return " learned"
 	}
-	return "month"
+	return ""
+}
+
+func inFlight(n, limit int64) string {
+	if limit <= 0 {
+		return cli.Thousands(n)
+	}
+	return cli.Thousands(n) + "/" + cli.Thousands(limit)
 }
 
 // budgets says how far unit budgets are used: "day 61 % of 2,000".
-func (s *session) budgets(list []admission.BudgetState) string {
+func (s *session) budgets(list []ops.Budget) string {
 	var parts []string
 	for _, b := range list {
-		part := fmt.Sprintf("%s %s of %s", periodName(b), share(b.Spent+b.Reserved, b.Cap), thousands(b.Cap))
+		part := fmt.Sprintf("%s %s of %s", b.Period, cli.Share(b.Spent+b.Reserved, b.Cap), cli.Thousands(b.Cap))
 		switch {
 		case b.Missing:
-			part = fmt.Sprintf("%s of %s, not counted yet", periodName(b), thousands(b.Cap))
+			part = fmt.Sprintf("%s of %s, not counted yet", b.Period, cli.Thousands(b.Cap))
 		case b.Spent+b.Reserved >= b.Cap:
-			part += ", used up until " + s.clock(b.End)
+			part += ", used up until " + s.At(at(b.Resets))
 		}
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, "; ")
 }
 
-// sourceState says in one phrase whether calls may go.
-func (s *session) sourceState(st admission.SourceState, now time.Time) cell {
-	gate, until := st.Blocked(now)
-	switch gate {
-	case admission.GateHalt:
-		return tinted(fmt.Sprintf("HALTED %s since %s, probe %s", haltReason(st.Halt), s.clock(st.HaltSince), s.probe(st)), red)
-	case admission.GateThrottle:
-		return tinted("throttled until "+s.until(until), yellow)
-	case admission.GateBreaker:
-		return tinted("breaker open, probe "+s.until(until), red)
-	default: // nothing else shuts a whole source
+func newHalts(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "halts",
+		Short: "Which accounts are halted, why, and what waits for them",
+		Example: `  inspect halts
+  inspect halts --json
+  inspect resume main/recognize --dry-run`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd.Context(), needsRedis, func(ctx context.Context, s *session) error {
+				r, err := s.Sources.Halts(ctx)
+				if err != nil {
+					return err
+				}
+				return s.show(r.Halts, func() error { return s.printHalts(r) })
+			})
+		},
 	}
-	if st.LastRefusedToken != "" {
-		return tinted("ok for other tokens than "+short(st.LastRefusedToken, 9), yellow)
-	}
-	return tinted("ok", green)
 }
 
-func inFlight(n, limit int64, learned bool) string {
-	if limit <= 0 {
-		return thousands(n)
-	}
-	out := thousands(n) + "/" + thousands(limit)
-	if learned {
-		out += " learned"
-	}
-	return out
-}
-
-func listSources(ctx context.Context, s *session) error {
-	g, err := s.gates(ctx)
-	if err != nil {
-		return err
-	}
-	state, err := g.State(ctx)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.sourcesJSON(state)
-	}
-	if len(state.Sources) == 0 {
-		s.line("no sources: no worker has written any to this Redis yet")
-		return nil
-	}
-	t := table{head: []string{"SOURCE/PATH", "IN FLIGHT", "RATE/MIN", "DONE/MIN", "HEALTH", "LATENCY", "STATE", "BUDGETS"}}
-	for _, st := range state.Sources {
-		rate := "–"
-		if st.RequestsPerMinute > 0 {
-			rate = thousands(st.RequestsPerMinute)
-			if st.RateLearned {
-				rate += " learned"
+func newHalt(a *app) *cobra.Command {
+	var r ops.HaltRequest
+	cmd := &cobra.Command{
+		Use:   "halt SOURCE/PATH… --why TEXT",
+		Short: "Block all calls to an account until it is resumed",
+		Long: `* stands for every source or path. Calls under way finish. Tasks wait; those that may use another account do.
+To stop a queue instead of an account: inspect pause.`,
+		Example: `  inspect halt main/recognize --why "token leaked"
+  inspect halt '*/upload' --why "catalog is being cleaned"
+  inspect halt spare/* --why maintenance --probe-after 30m`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.TrimSpace(r.Why) == "" {
+				return cli.Errorf(cli.Usage, "--why TEXT is required: it is shown to everyone who finds the account halted")
 			}
-		}
-		latency := "–"
-		if st.Latency > 0 {
-			latency = span(st.Latency)
-		}
-		t.add(text(st.Source+"/"+string(st.Path)), right(inFlight(st.InFlight, st.Concurrency, st.ConcurrencyLearned)), right(rate), numberOr(st.SuccessesPerMinute, "–"),
-			right(fmt.Sprintf("%.0f %%", st.Health*100)), right(latency), s.sourceState(st, state.Now), text(firstOf(s.budgets(st.Budgets), "–")))
+			return a.with(cmd.Context(), needsRedis, func(ctx context.Context, s *session) error {
+				r.Targets, r.By = args, s.by()
+				halts, err := s.Sources.Halt(ctx, r)
+				if err != nil {
+					return err
+				}
+				return s.show(halts.Halts, func() error { return s.printHalts(halts) })
+			})
+		},
 	}
-	s.table(t)
-	s.line("together %s in flight%s", inFlight(state.InFlight, state.Concurrency, false), tail("; budgets: ", s.budgets(state.Budgets)))
-	for _, group := range state.Groups {
-		s.line("group %s: %s in flight%s", group.Name, thousands(group.InFlight), tail("; budgets: ", s.budgets(group.Budgets)))
+	cmd.Flags().StringVar(&r.Why, "why", "", "reason, shown by inspect halts, sources and why")
+	cmd.Flags().DurationVar(&r.ProbeAfter, "probe-after", 0, "let one call probe the account after this time; 0 = only inspect resume ends the halt")
+	return cmd
+}
+
+func (s *session) printHalts(r ops.HaltsReport) error {
+	t := cli.Table{Head: []string{"SOURCE/PATH", "REASON", "SINCE", "BY", "TOKEN", "PROBE", "WAITING"}}
+	for _, h := range r.Halts {
+		probe := "on resume"
+		if h.ProbeAt != nil {
+			probe = s.Until(*h.ProbeAt)
+		}
+		t.Add(cli.Text(h.Source+"/"+string(h.Path)), coloured(h.Reason, cli.Red), cli.Text(s.Since(at(h.Since))), cli.Text(h.By),
+			cli.Text(or(cli.Short(h.RefusedToken, 9))), cli.Text(probe), cli.Number(cli.Thousands(h.Waiting)))
+	}
+	if len(r.Halts) == 0 {
+		s.Line("nothing is halted")
+	} else if err := s.Table(t); err != nil {
+		return err
+	}
+	if r.BlockedForAWhile > 0 {
+		s.Line("%s blocked for a while by a throttle or breaker: inspect sources", cli.Count(r.BlockedForAWhile, "more is", "more are"))
 	}
 	return nil
 }
 
-func tail(before, s string) string {
-	if s == "" {
-		return ""
+func (a *app) resumeSources(ctx context.Context, targets []string, dryRun bool) error {
+	needs := needsRedis
+	if dryRun {
+		needs |= needsStore
 	}
-	return before + s
+	return a.with(ctx, needs, func(ctx context.Context, s *session) error {
+		var r ops.ResumeReport
+		var err error
+		if dryRun {
+			r, err = s.Sources.ResumePlan(ctx, targets)
+		} else {
+			r, err = s.Sources.Resume(ctx, targets, s.by())
+		}
+		if err != nil {
+			return err
+		}
+		return s.show(r.Sources, func() error { s.printResume(r); return nil })
+	})
 }
 
-func (s *session) sourcesJSON(state admission.State) error {
-	type groupState struct {
-		Name     string      `json:"name"`
-		InFlight int64       `json:"in_flight"`
-		Budgets  []budgetRow `json:"budgets"`
+func (s *session) printResume(r ops.ResumeReport) {
+	if r.Open != "" {
+		s.Line("nothing to resume: %s is neither halted nor has an open breaker", r.Open)
+		return
 	}
-	report := struct {
-		Now      *time.Time   `json:"now"`
-		InFlight int64        `json:"in_flight"`
-		Limit    int64        `json:"limit"`
-		Budgets  []budgetRow  `json:"budgets"`
-		Sources  []sourceRow  `json:"sources"`
-		Groups   []groupState `json:"groups"`
-	}{stamp(state.Now), state.InFlight, state.Concurrency, budgetRows(state.Budgets), []sourceRow{}, []groupState{}}
-	for _, st := range state.Sources {
-		report.Sources = append(report.Sources, sourceOf(st, state.Now))
+	dryRun := false
+	for _, src := range r.Sources {
+		waiting := cli.Count(src.Waiting, "waiting task", "waiting tasks")
+		if src.DryRun {
+			dryRun = true
+			s.Line("%s/%s (%s): would probe with one waiting task, then run %s and replay %s archived for an account reason; %s",
+				src.Source, src.Path, src.Was, waiting, cli.Thousands(*src.Archived), s.resumeCost(src))
+			continue
+		}
+		s.Line("%s/%s (was %s) is half-open: a worker probes it with the first of %s", src.Source, src.Path, src.Was, waiting)
 	}
-	for _, g := range state.Groups {
-		report.Groups = append(report.Groups, groupState{g.Name, g.InFlight, budgetRows(g.Budgets)})
+	switch {
+	case dryRun:
+	case r.Workers == 0:
+		s.Line("no worker runs on this Redis: the probe waits for one (worker run)")
+	default:
+		s.Line("follow it: inspect halts")
 	}
-	return s.writeJSON(report)
 }
 
-// minutes is how long n calls take at so many a minute.
-func minutes(n, perMinute int64) time.Duration {
-	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
+func (s *session) resumeCost(r ops.Resumed) string {
+	if r.Path == tasks.Enterprise {
+		return "the units depend on the length of the recordings"
+	}
+	out := cli.Count(*r.Units, "unit", "units") + ", " + s.money(*r.Units)
+	if r.About != nil {
+		out += ", about " + cli.Span(time.Duration(*r.About*float64(time.Second)))
+	}
+	return out
 }

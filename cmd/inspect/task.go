@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"path"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"reprise/internal/cli"
+	"reprise/ops"
 	"reprise/store"
 	"reprise/tasks"
 )
@@ -16,33 +18,28 @@ func newTasks(a *app) *cobra.Command {
 	var waiting bool
 	cmd := &cobra.Command{
 		Use:   "tasks",
-		Short: "List tasks and where they stand, the longest unchanged first (costs nothing)",
+		Short: "List tasks and what they wait for, those unchanged for longest first",
 		Example: `  inspect tasks --waiting
   inspect tasks --outcome no_match --since 24h --limit 500 --json
   inspect tasks --path enterprise --verdict retry`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), needsStore, func(ctx context.Context, s *session) error {
-				filter, err := f.filter(s.zone)
-				if err != nil {
-					return err
-				}
-				if waiting {
-					no := false
+			return a.listTasks(cmd.Context(), f, func(filter *store.TaskFilter) string {
+				if no := false; waiting {
 					filter.Finished = &no
 				}
-				none := "no task yet"
 				switch {
 				case waiting && !f.chosen():
-					none = "nothing waits"
+					return "no task waits"
 				case waiting || f.chosen():
-					none = "no task is like that"
+					return "no matching tasks"
 				}
-				return s.listTasks(ctx, filter, none)
+				return "no tasks yet"
 			})
 		},
 	}
-	f.add(cmd, true, 50)
+	f.add(cmd, 50)
+	cmd.Flags().StringVar(&f.verdict, "verdict", "", "only done, retry, snooze, archive or hold")
 	cmd.Flags().BoolVar(&waiting, "waiting", false, "only unfinished ones")
 	return cmd
 }
@@ -52,147 +49,110 @@ func newArchive(a *app) *cobra.Command {
 	var replayable bool
 	cmd := &cobra.Command{
 		Use:   "archive",
-		Short: "List what was given up, with its reason (costs nothing)",
+		Short: "List archived tasks with their reasons",
 		Long:  `A task archived for good is a tombstone: only enqueue --force pays for it again. The others can be replayed.`,
 		Example: `  inspect archive --outcome quota
   inspect archive --replayable --since 7d
   inspect archive --text "wrong base url" --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), needsStore, func(ctx context.Context, s *session) error {
-				filter, err := f.filter(s.zone)
-				if err != nil {
-					return err
-				}
+			return a.listTasks(cmd.Context(), f, func(filter *store.TaskFilter) string {
 				yes := true
 				filter.Verdict, filter.Finished, filter.Replayable = tasks.Archive, &yes, replayable
-				none := "nothing is archived"
 				switch {
 				case f.chosen():
-					none = "nothing archived is like that"
+					return "no matching archived tasks"
 				case replayable:
-					none = "nothing archived can be replayed"
+					return "no archived task can be replayed"
 				}
-				return s.listTasks(ctx, filter, none)
+				return "no archived tasks"
 			})
 		},
 	}
-	f.add(cmd, false, 50)
-	cmd.Flags().BoolVar(&replayable, "replayable", false, "only what inspect replay would run again")
+	f.add(cmd, 50)
+	cmd.Flags().BoolVar(&replayable, "replayable", false, "only tasks that inspect replay would run again")
 	return cmd
 }
 
-// taskRow is a task for --json.
-type taskRow struct {
-	Key        string        `json:"key"`
-	Name       string        `json:"name"` // of the input; a URL without its query
-	Path       tasks.Path    `json:"path"`
-	Queue      string        `json:"queue"`
-	Generation int64         `json:"generation"`
-	State      string        `json:"state"` // waiting, or the verdict that finished it
-	Verdict    tasks.Verdict `json:"verdict"`
-	Outcome    tasks.Outcome `json:"outcome"`
-	Reason     string        `json:"reason"`
-	WaitsFor   string        `json:"waits_for"`   // as inspect why says it; "" = it does not wait, or Redis cannot be asked
-	Starts     *time.Time    `json:"starts"`      // about; null = not known, or not by itself
-	StartsWhen string        `json:"starts_when"` // what must happen first; "" = nothing
-	Final      bool          `json:"final"`
-	CreatedAt  *time.Time    `json:"created_at"`
-	UpdatedAt  *time.Time    `json:"updated_at"`
-	FinishedAt *time.Time    `json:"finished_at"`
-}
-
-func rowOf(t store.TaskRow) taskRow {
-	state := string(t.Verdict)
-	if !t.Finished {
-		state = "waiting"
-	}
-	return taskRow{
-		Key: t.Key, Path: t.Path, Queue: t.Queue, Generation: t.Generation, State: state, Verdict: t.Verdict, Outcome: t.Outcome,
-		Reason: t.Reason, Final: t.Final, CreatedAt: stamp(t.CreatedAt), UpdatedAt: stamp(t.UpdatedAt), FinishedAt: stamp(t.FinishedAt),
-	}
-}
-
-// listTasks prints tasks; none says what it means that there are none.
-func (s *session) listTasks(ctx context.Context, filter store.TaskFilter, none string) error {
-	found, err := s.store.Tasks(ctx, filter)
-	if err != nil {
-		return err
-	}
-	rows, err := s.taskRows(ctx, found)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.writeJSON(rows)
-	}
-	if len(found) == 0 {
-		s.line("%s", none)
-		return nil
-	}
-	s.table(s.taskTable(found, rows))
-	if len(found) == filter.Limit {
-		s.line("there may be more: --limit %d", filter.Limit*10)
-	}
-	return nil
-}
-
-// taskRows are tasks with the names of their inputs and what they wait for.
-func (s *session) taskRows(ctx context.Context, found []store.TaskRow) ([]taskRow, error) {
-	names, err := s.inputNames(ctx, found)
-	if err != nil {
-		return nil, err
-	}
-	waits, err := s.waitReasons(ctx, found)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]taskRow, len(found))
-	for i, t := range found {
-		c := waits[t.Key]
-		rows[i] = rowOf(t)
-		rows[i].Name, rows[i].WaitsFor, rows[i].Starts, rows[i].StartsWhen = names[t.Key], c.Because, stamp(c.Starts), c.When
-	}
-	return rows, nil
-}
-
-func (s *session) taskTable(found []store.TaskRow, rows []taskRow) table {
-	t := table{head: []string{"INPUT", "KEY", "QUEUE", "STATE", "OUTCOME", "CHANGED", "REASON"}}
-	for i, r := range rows {
-		if r.Final {
-			r.State += ", final"
+// listTasks prints tasks. narrow adds to the filter, and returns what to say when no task is found.
+func (a *app) listTasks(ctx context.Context, f filterFlags, narrow func(*store.TaskFilter) string) error {
+	return a.with(ctx, needsStore|wantsRedis, func(ctx context.Context, s *session) error {
+		filter, err := f.filter(s.Times)
+		if err != nil {
+			return err
 		}
-		t.add(text(nameShown(r.Name)), text(shortKey(r.Key)), text(printable(r.Queue)), stateCell(r.State, found[i]), text(firstOf(string(r.Outcome), "–")),
-			text(span(time.Since(found[i].UpdatedAt))+" ago"), text(short(s.reasonOf(r), 110)))
+		none := narrow(&filter)
+		list, err := s.Tasks.List(ctx, filter)
+		if err != nil {
+			return err
+		}
+		return s.show(list, func() error {
+			if len(list) == 0 {
+				s.Line("%s", none)
+				return nil
+			}
+			if err := s.Table(s.taskTable(list)); err != nil {
+				return err
+			}
+			if len(list) == filter.Limit {
+				s.Line("there may be more: --limit %d", filter.Limit*10)
+			}
+			return nil
+		})
+	})
+}
+
+func (s *session) taskTable(list []ops.Task) cli.Table {
+	t := cli.Table{Head: []string{"INPUT", "KEY", "QUEUE", "STATE", "OUTCOME", "CHANGED", "REASON"}}
+	for _, r := range list {
+		state, colour := r.State, cli.Red
+		switch {
+		case r.FinishedAt == nil:
+			colour = ""
+		case r.Verdict == tasks.Done:
+			colour = cli.Green
+		}
+		if r.Final {
+			state += ", final"
+		}
+		t.Add(cli.Text(nameText(r.Name)), cli.Text(ops.ShortKey(r.Key)), cli.Text(cli.Printable(r.Queue)), coloured(state, colour), cli.Text(or(string(r.Outcome))),
+			cli.Text(cli.Span(s.Now.Sub(at(r.UpdatedAt)))+" ago"), cli.Text(cli.Short(s.reason(r), 110)))
 	}
 	return t
 }
 
-// reasonOf is what a list says beside a task's outcome: what it waits for, or
-// its reason without the outcome, which has its own column.
-func (s *session) reasonOf(r taskRow) string {
+// reason is what a task waits for, or its reason without the outcome, which has its own column.
+func (s *session) reason(r ops.Task) string {
+	waits := cli.Printable(r.WaitsFor)
 	switch {
-	case r.WaitsFor != "" && r.StartsWhen != "":
-		return printable(r.WaitsFor) + "; starts " + r.StartsWhen
-	case r.WaitsFor != "" && r.Starts != nil:
-		return printable(r.WaitsFor) + "; starts " + s.until(*r.Starts)
-	case r.WaitsFor != "":
-		return printable(r.WaitsFor)
+	case waits == "":
+		return cli.Printable(withoutOutcome(r.Reason, r.Outcome))
+	case r.StartsWhen != "":
+		return waits + "; starts " + r.StartsWhen
+	case r.Starts != nil:
+		return waits + "; starts " + s.Until(*r.Starts)
 	}
-	return printable(beyond(r.Reason, r.Outcome))
+	return waits
 }
 
-// beyond is what a reason says beyond the outcome that it begins with.
-func beyond(reason string, outcome tasks.Outcome) string {
+// withoutOutcome is a reason without the outcome that it begins with.
+func withoutOutcome(reason string, outcome tasks.Outcome) string {
 	return strings.TrimPrefix(strings.TrimPrefix(reason, string(outcome)), ": ")
 }
 
-func stateCell(state string, t store.TaskRow) cell {
+// nameWidth is the most that a list shows of a name.
+const nameWidth = 48
+
+// nameText is a name in a list: the last part of a file, the end of a URL.
+func nameText(name string) string {
 	switch {
-	case !t.Finished:
-		return text(state)
-	case t.Verdict == tasks.Done:
-		return tinted(state, green)
+	case name == "":
+		return "–"
+	case !strings.Contains(name, "://"):
+		name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	}
-	return tinted(state, red)
+	if r := []rune(cli.Printable(name)); len(r) > nameWidth {
+		return "…" + string(r[len(r)-nameWidth+1:])
+	}
+	return cli.Printable(name)
 }

@@ -2,320 +2,335 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/idempotency"
+	"reprise/internal/cli"
+	"reprise/ops"
 )
 
 func newUploads(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uploads",
-		Short: "The upload ledger: what was sent, what is uncertain, and deciding it (costs nothing by itself)",
-		Long: `An upload that may have arrived is never sent again by itself: a person looks, and says whether it arrived.
+		Short: "The upload ledger: what was sent, what is uncertain, and resolving it",
+		Long: `An upload that may have arrived is never sent again by itself: an operator checks and says whether it arrived.
 Every decision is kept with who, when and why.`,
 		Example: `  inspect uploads list
   inspect uploads show upload_5f…
   inspect uploads resolve upload_5f… --as settled --why "found by its fingerprint"`,
-		Args: cobra.NoArgs,
-		RunE: helpOnly,
 	}
 	cmd.AddCommand(newUploadsList(a), newUploadsShow(a), newUploadsResolve(a), newUploadsAdopt(a))
 	return cmd
 }
 
-// ledger is the upload ledger in the session's store.
-func (s *session) ledger(ctx context.Context) (*idempotency.Ledger, error) {
-	return idempotency.New(ctx, s.store.DB(), idempotency.DefaultConfig())
-}
-
 // uploadFlags choose uploads.
 type uploadFlags struct {
-	states       []string
-	source       string
-	audioIDs     []int64
-	since, until string
-	limit        int
+	states   []string
+	source   string
+	audioIDs []int64
+	period   periodFlags
+	limit    int
 }
+
+// allStates is --state for every state.
+const allStates = "all"
 
 func (f *uploadFlags) add(cmd *cobra.Command, states []idempotency.State) {
 	fs := cmd.Flags()
-	var names []string
-	for _, state := range states {
-		names = append(names, string(state))
-	}
-	fs.StringSliceVar(&f.states, "state", names, strings.Join(stateWords(), ", "))
+	fs.StringSliceVar(&f.states, "state", wordsOf(states), strings.Join(wordsOf(idempotency.States), ", ")+", "+allStates)
 	fs.StringVar(&f.source, "source", "", "only this account's catalog")
 	fs.Int64SliceVar(&f.audioIDs, "audio-id", nil, "only these slots")
-	fs.StringVar(&f.since, "since", "", "only what was sent since: 90m, 24h, 7d, or 2026-11-30")
-	fs.StringVar(&f.until, "until", "", "only what was sent before")
-	fs.IntVar(&f.limit, "limit", 1000, "at most so many")
+	f.period.add(cmd, "only uploads that were sent", "")
+	fs.IntVar(&f.limit, "limit", 1000, "at most this many")
 }
 
-// allStates is --state for every one.
-const allStates = "all"
-
-// stateWords are the words that --state knows.
-func stateWords() []string {
-	var out []string
-	for _, state := range idempotency.States {
-		out = append(out, string(state))
+func wordsOf(states []idempotency.State) []string {
+	out := make([]string, len(states))
+	for i, s := range states {
+		out[i] = string(s)
 	}
-	return append(out, allStates)
+	return out
 }
 
 // chosen reports whether a flag narrows the choice.
 func (f *uploadFlags) chosen() bool {
-	return f.source+f.since+f.until != "" || len(f.audioIDs) > 0
+	return f.source != "" || f.period.chosen() || len(f.audioIDs) > 0
 }
 
-func (f *uploadFlags) filter(zone *time.Location) (idempotency.Filter, error) {
-	out := idempotency.Filter{Source: f.source, AudioIDs: f.audioIDs, Limit: f.limit}
-	if f.limit < 1 {
-		return out, usage("--limit %d: want 1 or more", f.limit)
-	}
-	for _, name := range f.states {
-		state, err := word("state", name, stateWords())
-		if err != nil {
-			return out, err
-		}
-		if state == allStates {
-			out.States = idempotency.States
-			break
-		}
+func (f *uploadFlags) filter(t cli.Times) (out idempotency.Filter, err error) {
+	out = idempotency.Filter{Source: f.source, AudioIDs: f.audioIDs, Limit: f.limit}
+	for _, state := range f.states {
 		out.States = append(out.States, idempotency.State(state))
 	}
-	var err error
-	if out.SentFrom, err = moment(f.since, zone); err != nil {
-		return out, usage("--since %w", err)
+	if slices.Contains(f.states, allStates) {
+		out.States = idempotency.States
 	}
-	if out.SentBefore, err = moment(f.until, zone); err != nil {
-		return out, usage("--until %w", err)
-	}
-	return out, nil
+	out.SentFrom, out.SentBefore, err = f.period.read(t)
+	return out, err
 }
 
 func newUploadsList(a *app) *cobra.Command {
 	var f uploadFlags
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Uploads by state; by default those that need a person or are under way (costs nothing)",
+		Short: "Uploads by state; by default those that need an operator or are under way",
 		Example: `  inspect uploads list
   inspect uploads list --state settled --source main
   inspect uploads list --state all --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), needsStore, func(ctx context.Context, s *session) error {
-				filter, err := f.filter(s.zone)
+			return a.with(cmd.Context(), needsLedger, func(ctx context.Context, s *session) error {
+				filter, err := f.filter(s.Times)
 				if err != nil {
 					return err
 				}
-				return s.listUploads(ctx, filter)
+				r, err := s.Uploads.List(ctx, filter)
+				if err != nil {
+					return err
+				}
+				return s.show(r.Uploads, func() error { return s.printUploads(r, filter) })
 			})
 		},
 	}
-	f.add(cmd, needAPerson)
+	f.add(cmd, ops.NeedOperator)
 	return cmd
 }
 
-// needAPerson are the states that are listed by default.
-var needAPerson = []idempotency.State{idempotency.Uncertain, idempotency.Sent}
-
-// uploadRow is an upload in its current generation, for --json.
-type uploadRow struct {
-	Key        string            `json:"key"`
-	Source     string            `json:"source"`
-	AudioID    int64             `json:"audio_id"`
-	SHA256     string            `json:"sha256"`
-	Generation int64             `json:"generation"`
-	State      idempotency.State `json:"state"`
-	Since      *time.Time        `json:"since"`
-	Replaced   bool              `json:"replaced"` // other content owns the slot now
-	Send       *sendRow          `json:"send"`     // null = not sent in this generation
-}
-
-// sendRow is one send.
-type sendRow struct {
-	Generation int64             `json:"generation"`
-	State      idempotency.State `json:"state"`
-	AttemptID  string            `json:"attempt_id"`
-	SentAt     *time.Time        `json:"sent_at"`
-	EndedAt    *time.Time        `json:"ended_at"`
-	Outcome    string            `json:"outcome"`
-	Reason     string            `json:"reason"`
-	RequestID  string            `json:"request_id"`
-	Verify     string            `json:"verify"`
-	Tries      int               `json:"verify_tries"`
-}
-
-func sendOf(s idempotency.Send) *sendRow {
-	if s.State == "" {
+func (s *session) printUploads(r ops.UploadsReport, f idempotency.Filter) error {
+	if len(r.Uploads) == 0 {
+		s.Line("%s", noUploads(r, f.States))
 		return nil
 	}
-	return &sendRow{
-		Generation: s.Generation, State: s.State, AttemptID: s.AttemptID, SentAt: stamp(s.SentAt), EndedAt: stamp(s.EndedAt),
-		Outcome: string(s.Outcome), Reason: s.Reason, RequestID: s.RequestID, Verify: string(s.Verify), Tries: s.Tries,
-	}
-}
-
-func (s *session) listUploads(ctx context.Context, f idempotency.Filter) error {
-	ledger, err := s.ledger(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := ledger.List(ctx, f)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		rows := []uploadRow{}
-		for _, e := range found {
-			rows = append(rows, uploadRow{e.Key, e.Source, e.AudioID, e.SHA256, e.Generation, e.State, stamp(e.Since), e.Owner != "" && e.Owner != e.Key, sendOf(e.Send)})
-		}
-		return s.writeJSON(rows)
-	}
-	if len(found) == 0 {
-		none, err := noUploads(ctx, ledger, f)
-		if err != nil {
-			return err
-		}
-		s.line("%s", none)
-		return nil
-	}
-	t := table{head: []string{"KEY", "SOURCE", "AUDIO ID", "STATE", "SENT", "REASON"}}
+	t := cli.Table{Head: []string{"KEY", "SOURCE", "AUDIO ID", "STATE", "SENT", "REASON"}}
 	uncertain := false
-	for _, e := range found {
-		uncertain = uncertain || e.State == idempotency.Uncertain
-		sent := "–"
-		if !e.Send.SentAt.IsZero() {
-			sent = s.since(e.Send.SentAt)
+	for _, u := range r.Uploads {
+		uncertain = uncertain || u.State == idempotency.Uncertain
+		sent, reason := "–", ""
+		if u.Send != nil {
+			sent, reason = s.Since(at(u.Send.SentAt)), cli.Short(cli.Printable(u.Send.Reason), 80)
 		}
-		t.add(text(shortKey(e.Key)), text(e.Source), right(strconv.FormatInt(e.AudioID, 10)), uploadCell(e.State), text(sent), text(short(printable(e.Send.Reason), 80)))
+		t.Add(cli.Text(ops.ShortKey(u.Key)), cli.Text(u.Source), cli.Number(strconv.FormatInt(u.AudioID, 10)), coloured(string(u.State), uploadColour(u.State)), cli.Text(sent), cli.Text(reason))
 	}
-	s.table(t)
+	if err := s.Table(t); err != nil {
+		return err
+	}
 	if uncertain {
-		s.line("uncertain ones wait for you: inspect uploads resolve KEY --as settled|retry --why TEXT")
+		s.Line("uncertain ones wait for an operator: inspect uploads resolve KEY --as settled|retry --why TEXT")
 	}
 	return nil
 }
 
 // noUploads says what an empty list means, and where the others are.
-func noUploads(ctx context.Context, ledger *idempotency.Ledger, f idempotency.Filter) (string, error) {
-	states := make([]string, len(f.States))
-	for i, state := range f.States {
-		states[i] = string(state)
-	}
-	what := "nothing " + strings.Join(states, " or ")
-	switch {
-	case len(f.States) == len(idempotency.States):
-		what = "no upload"
-	case slices.Equal(f.States, needAPerson):
-		what = "nothing uncertain or under way"
-	}
-	f.States, f.Limit = nil, 100_000
-	others, err := ledger.List(ctx, f)
-	if err != nil {
-		return "", err
-	}
-	n := map[idempotency.State]int64{}
-	for _, e := range others {
-		n[e.State]++
+func noUploads(r ops.UploadsReport, states []idempotency.State) string {
+	what := "no " + strings.Join(wordsOf(states), " or ") + " uploads"
+	if len(states) == len(idempotency.States) {
+		what = "no uploads"
 	}
 	var parts []string
 	for _, state := range idempotency.States {
-		if n[state] > 0 {
-			parts = append(parts, thousands(n[state])+" "+string(state))
+		if n := r.Others[state]; n > 0 {
+			parts = append(parts, cli.Thousands(n)+" "+string(state))
 		}
 	}
-	if len(parts) > 0 {
-		what += "; --state all lists the " + strings.Join(parts, ", ")
-	}
-	return what, nil
+	return what + after("; --state all lists the ", strings.Join(parts, ", "))
 }
 
-func uploadCell(state idempotency.State) cell {
+func uploadColour(state idempotency.State) cli.Colour {
 	switch state {
 	case idempotency.Settled:
-		return tinted(string(state), green)
+		return cli.Green
 	case idempotency.Uncertain, idempotency.Rejected:
-		return tinted(string(state), red)
+		return cli.Red
 	default:
-		return text(string(state))
+		return ""
 	}
 }
 
 func newUploadsShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show KEY",
-		Short: "All the ledger knows of one upload: sends, slot, decisions (costs nothing)",
+		Short: "Everything the ledger knows of one upload: sends, slot, decisions",
 		Example: `  inspect uploads show upload_5f…
   inspect uploads show upload_5f… --json
   inspect why upload_5f…        # what its task waits for`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), needsStore, func(ctx context.Context, s *session) error { return s.showUpload(ctx, args[0]) })
+			return a.with(cmd.Context(), needsLedger, func(ctx context.Context, s *session) error {
+				d, err := s.Uploads.Show(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return s.show(d, func() error { s.printUpload(d); return nil })
+			})
 		},
 	}
 }
 
-// auditRow is a decision or late report, for --json.
-type auditRow struct {
-	At         *time.Time `json:"at"`
-	Who        string     `json:"who"`
-	What       string     `json:"what"`
-	Why        string     `json:"why"`
-	Generation int64      `json:"generation"`
-}
-
-func (s *session) showUpload(ctx context.Context, key string) error {
-	ledger, err := s.ledger(ctx)
-	if err != nil {
-		return err
+func (s *session) printUpload(d ops.UploadDetail) {
+	content := cli.Short(d.SHA256, 13)
+	if content == "" {
+		content = "of a URL"
 	}
-	if key, err = s.fullKey(ctx, key); err != nil {
-		return err
-	}
-	d, err := ledger.Show(ctx, key)
-	if errors.Is(err, idempotency.ErrUnknownKey) {
-		return refused("the ledger knows no upload %s", shownName(key))
-	}
-	if err != nil {
-		return err
-	}
-	replaced := d.Owner.Key != "" && d.Owner.Key != key
-	if s.json {
-		row := struct {
-			uploadRow
-			Sends []*sendRow `json:"sends"`
-			Trail []auditRow `json:"trail"`
-		}{uploadRow{key, d.Source, d.AudioID, d.SHA256, d.Status.Generation, d.Status.State, stamp(d.Since), replaced, sendOf(d.Status.Send)}, []*sendRow{}, []auditRow{}}
-		for _, send := range d.Sends {
-			row.Sends = append(row.Sends, sendOf(send))
-		}
-		for _, t := range d.Trail {
-			row.Trail = append(row.Trail, auditRow{stamp(t.At), t.Who, t.What, t.Why, t.Generation})
-		}
-		return s.writeJSON(row)
-	}
-	s.line("%s   audio_id %d of source %s, generation %d, content %s", s.paint(string(d.Status.State), uploadCell(d.Status.State).colour),
-		d.AudioID, d.Source, d.Status.Generation, firstOf(short(d.SHA256, 13), "of a URL"))
-	if replaced {
-		s.line("  slot      belongs to %s since %s", d.Owner.Key, s.clock(d.Owner.Since))
+	s.Line("%s   audio_id %d of source %s, generation %d, content %s", s.Paint(string(d.State), uploadColour(d.State)), d.AudioID, d.Source, d.Generation, content)
+	if d.Replaced {
+		s.Line("  slot      belongs to %s since %s", d.Owner, s.At(at(d.OwnerSince)))
 	}
 	for _, send := range d.Sends {
-		s.line("  send      generation %d %s at %s, %s%s%s", send.Generation, send.State, s.clock(send.SentAt), send.AttemptID,
-			tail(", request id ", printable(send.RequestID)), tail(": ", printable(send.Reason)))
+		s.Line("  send      generation %d %s at %s, %s%s%s", send.Generation, send.State, s.At(at(send.SentAt)), send.AttemptID,
+			after(", request id ", cli.Printable(send.RequestID)), after(": ", cli.Printable(send.Reason)))
 	}
 	for _, t := range d.Trail {
-		s.line("  decided   %s %s: %s (%s)", s.clock(t.At), printable(t.Who), t.What, printable(t.Why))
+		s.Line("  decided   %s %s: %s (%s)", s.At(at(t.At)), t.Who, t.What, t.Why)
 	}
-	if d.Status.State == idempotency.Uncertain {
-		s.line("  to do     inspect uploads resolve %s --as settled|retry --why TEXT", key)
+	if d.State == idempotency.Uncertain {
+		s.Line("  to do     inspect uploads resolve %s --as settled|retry --why TEXT", d.Key)
+	}
+}
+
+func newUploadsResolve(a *app) *cobra.Command {
+	var f uploadFlags
+	var r ops.ResolveRequest
+	var as string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "resolve [KEY…] --as settled|retry --why TEXT",
+		Short: "Decide about uploads that may have arrived (retry sends again and is billed as a new upload)",
+		Long: `settled: it arrived, its task is done. retry: send it again; refused while the earlier send may still be under way.
+Without keys it decides about all uncertain uploads that the flags choose, and needs --yes. Repeating a decision is harmless.`,
+		Example: `  inspect uploads resolve upload_5f… --as settled --why "found by its fingerprint"
+  inspect uploads resolve --source main --since 2h --as retry --why "AudD was down" --yes
+  inspect uploads resolve upload_5f… --as retry --why "not in the catalog" --by alice`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Keys, r.As = args, idempotency.Resolution(as)
+			if err := r.Check(); err != nil {
+				return cli.Errorf(cli.Usage, "--as and --why: %w", err)
+			}
+			if len(args) > 0 && f.chosen() {
+				return cli.Errorf(cli.Usage, "give keys or flags that choose, not both")
+			}
+			return a.with(cmd.Context(), needsRedis|needsQueue|needsLedger, func(ctx context.Context, s *session) error {
+				r.By = s.by()
+				if len(r.Keys) == 0 {
+					if done, err := s.chooseUploads(ctx, f, &r, yes); err != nil || done {
+						return err
+					}
+				}
+				return s.resolve(ctx, r)
+			})
+		},
+	}
+	f.add(cmd, []idempotency.State{idempotency.Uncertain})
+	cmd.Flags().StringVar(&as, "as", "", "settled (it arrived) or retry (send it again)")
+	cmd.Flags().StringVar(&r.Why, "why", "", "how you know; kept for good")
+	cmd.Flags().BoolVar(&yes, "yes", false, "decide about all uploads that the flags choose")
+	return cmd
+}
+
+// chooseUploads sets the keys that the flags choose. done means that there are none.
+func (s *session) chooseUploads(ctx context.Context, f uploadFlags, r *ops.ResolveRequest, yes bool) (done bool, err error) {
+	filter, err := f.filter(s.Times)
+	if err != nil {
+		return false, err
+	}
+	found, err := s.Uploads.List(ctx, filter)
+	if err != nil {
+		return false, err
+	}
+	for _, u := range found.Uploads {
+		r.Keys = append(r.Keys, u.Key)
+	}
+	switch {
+	case len(r.Keys) == 0:
+		s.Line("%s", noUploads(found, filter.States))
+		return true, nil
+	case !yes:
+		return false, cli.Errorf(cli.Usage, "this would decide about %s: add --yes, or give keys", cli.Count(len(r.Keys), "upload", "uploads"))
+	}
+	return false, nil
+}
+
+func (s *session) resolve(ctx context.Context, r ops.ResolveRequest) error {
+	rows, err := s.Uploads.Resolve(ctx, r)
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, row := range rows {
+		if row.Error != "" {
+			failed++
+		}
+	}
+	err = s.show(rows, func() error {
+		for _, row := range rows {
+			s.printResolved(row, r.As)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case failed > 0 && failed == len(r.Keys):
+		return &cli.Error{Code: cli.Failed}
+	case failed > 0 || len(rows) < len(r.Keys):
+		return &cli.Error{Code: cli.Partial}
 	}
 	return nil
+}
+
+func (s *session) printResolved(row ops.Resolved, as idempotency.Resolution) {
+	if row.Error != "" {
+		fmt.Fprintf(s.Err, "inspect: %s: %s\n", row.Key, cli.Printable(row.Error))
+		return
+	}
+	what := "settled: it arrived"
+	if as == idempotency.AsRetry {
+		what = "may be sent again"
+	}
+	if row.Already {
+		what += " (decided before)"
+	}
+	if row.Queued {
+		what += "; its task is queued to act on that"
+	}
+	s.Line("%s %s", row.Key, what)
+}
+
+func newUploadsAdopt(a *app) *cobra.Command {
+	var why string
+	cmd := &cobra.Command{
+		Use:   "adopt --why TEXT",
+		Short: "Accept a restored or new upload ledger, so that uploads go on",
+		Long: `Redis remembers the ledger's latest entry. A ledger that lacks it was restored from a backup or is another one, and uploads
+are blocked, because what it lacks may have been sent. Check what it lacks before you adopt it.`,
+		Example: `  inspect uploads adopt --why "restored last night's backup, catalog compared"
+  inspect uploads adopt --why "new store" --by alice
+  inspect uploads list --state all          # what the ledger knows`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if strings.TrimSpace(why) == "" {
+				return cli.Errorf(cli.Usage, "--why TEXT is required: the decision is kept with its reason")
+			}
+			return a.with(cmd.Context(), needsRedis|needsLedger, func(ctx context.Context, s *session) error {
+				r, err := s.Uploads.Adopt(ctx, s.by(), why)
+				if err != nil {
+					return err
+				}
+				return s.show(r, func() error {
+					if !r.Adopted {
+						s.Line("nothing to adopt: the ledger is the one that is remembered")
+						return nil
+					}
+					s.Line("adopted: ledger %s at %d in place of %s at %d; uploads go on", cli.Short(r.Mark.Ledger, 9), r.Mark.Seq, cli.Short(r.Remembered.Ledger, 9), r.Remembered.Seq)
+					return nil
+				})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&why, "why", "", "how you know that it is right; kept for good")
+	return cmd
 }

@@ -12,13 +12,13 @@ func TestTableColumnsFitTheirWidestCell(t *testing.T) {
 	rows := Table{Head: []string{"NAME", "N", "STATE"}}
 	rows.Add(Text("ä"), Number("1,200"), Cell{Text: "ok", Colour: Green})
 	rows.Add(Text("longer"), Number("7"), Text(""))
-	print := func(table Table, colour bool) string {
+	render := func(table Table, colour bool) string {
 		var out bytes.Buffer
 		require.NoError(t, (&Printer{Out: &out, Colour: colour}).Table(table))
 		return out.String()
 	}
-	require.Equal(t, "NAME        N  STATE\nä       1,200  ok\nlonger      7\n", print(rows, false))
-	require.Contains(t, print(rows, true), "ä       1,200  \x1b[32mok\x1b[0m")
-	require.Contains(t, print(rows, true), "\x1b[1mNAME\x1b[0m        \x1b[1mN\x1b[0m")
-	require.Equal(t, "A  B\n", print(Table{Head: []string{"A", "B"}}, false))
+	require.Equal(t, "NAME        N  STATE\nä       1,200  ok\nlonger      7\n", render(rows, false))
+	require.Contains(t, render(rows, true), "ä       1,200  \x1b[32mok\x1b[0m")
+	require.Contains(t, render(rows, true), "\x1b[1mNAME\x1b[0m        \x1b[1mN\x1b[0m")
+	require.Equal(t, "A  B\n", render(Table{Head: []string{"A", "B"}}, false))
 }

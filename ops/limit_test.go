@@ -1,4 +1,4 @@
-package main
+package ops
 
 import (
 	"testing"
@@ -8,10 +8,10 @@ import (
 	"reprise/admission"
 )
 
-func TestLimitsAreReadAsPeopleWriteThem(t *testing.T) {
+func TestParseLimitReadsWhatOperatorsWrite(t *testing.T) {
 	t.Parallel()
 	sources := []string{"main", "spare"}
-	for arg, want := range map[string]admission.Limit{
+	for arg, expected := range map[string]admission.Limit{
 		"main/recognize.concurrency=20":    {Scope: "main:recognize", Name: "concurrency", Value: "20"},
 		"main:recognize/concurrency=20":    {Scope: "main:recognize", Name: "concurrency", Value: "20"},
 		"spare/upload/units_per_day=5_000": {Scope: "spare:upload", Name: "units_per_day", Value: "5000"},
@@ -26,54 +26,41 @@ func TestLimitsAreReadAsPeopleWriteThem(t *testing.T) {
 	} {
 		got, err := parseLimit(arg, sources)
 		require.NoError(t, err, arg)
-		require.Equal(t, want, got, arg)
+		require.Equal(t, expected, got, arg)
 	}
 }
 
-func TestUnknownLimitsNameTheNearest(t *testing.T) {
+func TestUnknownLimitsSuggestTheNearest(t *testing.T) {
 	t.Parallel()
-	for arg, want := range map[string]string{
+	for arg, expected := range map[string]string{
 		"main/recognize.concurency=5":  "did you mean concurrency?",
 		"mian/recognize.concurrency=5": "did you mean main?",
 		"main/recognise.concurrency=5": "did you mean recognize?",
 		"globl.units_per_day=5":        "did you mean global?",
 		"tuning.breaker_cooldwn=5s":    "did you mean breaker_cooldown?",
-		"tuning.breaker_cooldown=5":    "want a duration",
-		"group/UGC.ceiling=1%":         "want group/NAME",
-		"group/ugc.ceiling=70":         "want a share",
-		"group/ugc.ceiling=101%":       "want a share",
-		"main/recognize.concurrency":   "want SCOPE.LIMIT=VALUE",
+		"tuning.breaker_cooldown=5":    "expected a duration",
+		"group/UGC.ceiling=1%":         "expected group/NAME",
+		"group/ugc.ceiling=70":         "expected a share",
+		"group/ugc.ceiling=101%":       "expected a share",
+		"main/recognize.concurrency":   "expected SCOPE.LIMIT=VALUE",
 		"group/ugc.share=5%":           "has no limit share",
-		"concurrency=5":                "want SCOPE.LIMIT=VALUE",
-		"main/recognize.=5":            "want SCOPE.LIMIT=VALUE",
-		"main/recognize.unit_burst=-1": "want a whole number",
+		"concurrency=5":                "expected SCOPE.LIMIT=VALUE",
+		"main/recognize.=5":            "expected SCOPE.LIMIT=VALUE",
+		"main/recognize.unit_burst=-1": "expected a whole number",
 	} {
 		_, err := parseLimit(arg, []string{"main"})
-		require.ErrorContains(t, err, want, arg)
+		require.ErrorContains(t, err, expected, arg)
 	}
 }
 
-func TestShownValuesCanBeReadBack(t *testing.T) {
+func TestLimitTextCanBeParsed(t *testing.T) {
 	t.Parallel()
 	for _, l := range []admission.Limit{
 		{Scope: "main:recognize", Name: "concurrency", Value: "3000"}, {Scope: "global", Name: "units_per_day", Value: "0"},
 		{Scope: "group/ugc", Name: "ceiling", Value: "125"}, {Scope: "tuning", Name: "breaker_cooldown", Value: "1500"}, {Scope: "tuning", Name: "aimd", Value: "1"},
 	} {
-		got, err := parseLimit(scopeShown(l.Scope)+"."+l.Name+"="+shown(l), []string{"main"})
+		got, err := parseLimit(scopeText(l.Scope)+"."+l.Name+"="+valueText(l), []string{"main"})
 		require.NoError(t, err, l)
 		require.Equal(t, l, got)
 	}
-}
-
-func TestPathsStandForTheirQueues(t *testing.T) {
-	t.Parallel()
-	all := []string{"recognize", "recognize.archive", "enterprise", "upload"}
-	got, err := expandTargets([]string{"recognize", "recognize.archive", "upload"}, false, all)
-	require.NoError(t, err)
-	require.Equal(t, []string{"recognize", "recognize.archive", "upload"}, got)
-	got, err = expandTargets([]string{"recognize"}, true, all)
-	require.NoError(t, err)
-	require.Equal(t, []string{"recognize"}, got)
-	_, err = expandTargets([]string{"enterprize"}, false, all)
-	require.ErrorContains(t, err, "did you mean enterprise?")
 }

@@ -1,0 +1,171 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/admission"
+	"reprise/internal/queue"
+	"reprise/internal/text"
+	"reprise/tasks"
+)
+
+// base is what all reports share.
+type base struct {
+	Options
+	queue *queue.Client
+}
+
+func newBase(o Options) *base {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	o.MonthAnchor = max(o.MonthAnchor, 1)
+	b := &base{Options: o}
+	if o.Redis != nil {
+		b.queue = queue.New(o.Redis, admission.DefaultPrefix)
+	}
+	return b
+}
+
+// times writes moments of sentences.
+func (b *base) times() text.Times { return text.Times{Zone: b.Zone, Now: b.Now()} }
+
+// costOf is the price of units; nil = unknown.
+func (b *base) costOf(units int64) *float64 {
+	if b.Price == 0 {
+		return nil
+	}
+	cost := float64(units) * b.Price / 1000
+	return &cost
+}
+
+// gates are the gates with the limits in force. Sources and groups come from Redis, where workers wrote them, so that an
+// operator's process never seeds any.
+type gates struct {
+	*admission.Gates
+	limits   []admission.Limit
+	revision admission.Revision // Number 0 = no worker has written limits
+	sources  []string
+	groups   []string
+}
+
+func (b *base) gates(ctx context.Context) (*gates, error) {
+	reader, err := b.gatesOf(nil)
+	if err != nil {
+		return nil, err
+	}
+	g := &gates{Gates: reader}
+	if g.limits, g.revision, err = reader.LimitsInForce(ctx); err != nil {
+		return nil, err
+	}
+	for _, l := range g.limits {
+		if group, ok := strings.CutPrefix(l.Scope, admission.ScopeOfGroup("")); ok {
+			g.groups = append(g.groups, group)
+		} else if source, _, ok := strings.Cut(l.Scope, ":"); ok {
+			g.sources = append(g.sources, source)
+		}
+	}
+	g.groups, g.sources = distinct(g.groups), distinct(g.sources)
+	if len(g.sources) > 0 {
+		g.Gates, err = b.gatesOf(g.sources)
+	}
+	return g, err
+}
+
+// seeded is gates for changes, which need limits in force.
+func (b *base) seeded(ctx context.Context) (*gates, error) {
+	g, err := b.gates(ctx)
+	if err == nil && g.revision.Number == 0 {
+		return nil, ErrNoLimits
+	}
+	return g, err
+}
+
+// gatesOf names no groups: SetLimits would seed those that are new.
+func (b *base) gatesOf(sources []string) (*admission.Gates, error) {
+	cfg := admission.DefaultConfig()
+	cfg.TimeZone, cfg.MonthAnchor = b.Zone.String(), b.MonthAnchor
+	if len(sources) > 0 {
+		cfg.Sources = nil
+	}
+	for _, name := range sources {
+		cfg.Sources = append(cfg.Sources, admission.SourceConfig{Name: name})
+	}
+	cfg.Groups = map[string]admission.Group{}
+	g, err := admission.New(b.Redis, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("read the gates: %w", err)
+	}
+	return g, nil
+}
+
+// queues are those of all paths and groups in force and those that asynq has seen: by path, then by name, those of other
+// applications last.
+func (b *base) queues(ctx context.Context, g *gates) ([]string, error) {
+	seen, err := b.queue.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, path := range tasks.Paths {
+		own := slices.DeleteFunc(slices.Clone(seen), func(q string) bool { return !serves(path, q) || q == path.Queue("") })
+		for _, group := range g.groups {
+			own = append(own, path.Queue(group))
+		}
+		out = append(append(out, path.Queue("")), distinct(own)...)
+	}
+	for _, q := range seen {
+		if !slices.Contains(out, q) {
+			out = append(out, q)
+		}
+	}
+	return out, nil
+}
+
+// serves reports whether a queue is one of the path's.
+func serves(path tasks.Path, queue string) bool {
+	p, _, err := tasks.SplitQueue(queue)
+	return err == nil && p == path
+}
+
+// waitingOn counts the tasks in all queues of a path that are not running yet.
+func (b *base) waitingOn(ctx context.Context, g *gates, path tasks.Path) (int64, error) {
+	queues, err := b.queues(ctx, g)
+	if err != nil {
+		return 0, err
+	}
+	stats, err := b.queue.AllStats(ctx, slices.DeleteFunc(queues, func(q string) bool { return !serves(path, q) }))
+	if err != nil {
+		return 0, err
+	}
+	var n int64
+	for _, s := range stats {
+		n += s.Waiting()
+	}
+	return n, nil
+}
+
+// distinct sorts a list and removes repetitions. Never nil.
+func distinct(list []string) []string {
+	slices.Sort(list)
+	return append([]string{}, slices.Compact(list)...)
+}
+
+// stamp is a moment for a report, nil for none.
+func stamp(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Truncate(time.Millisecond)
+	return &t
+}
+
+// words undoes how admission stores an operator's words: joined by underscores.
+func words(s string) string { return text.Printable(strings.ReplaceAll(s, "_", " ")) }

@@ -1,0 +1,218 @@
+package ops
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/admission"
+	"reprise/internal/queue"
+	"reprise/internal/text"
+	"reprise/tasks"
+)
+
+// Explain says why a task is where it is, when it starts and what to do. It is pure: the same evidence at the same moment
+// gives the same sentences. t writes the moments in them; t.Now is the moment of the evidence.
+func Explain(e Evidence, t text.Times) Cause {
+	switch {
+	case e.finished():
+		return ended(e)
+	case e.State == queue.Active:
+		return running(e, t)
+	case e.State.Waits():
+		c := waits(e, t)
+		c.State = "WAITING"
+		return c
+	}
+	return notQueued(e)
+}
+
+// ended explains a task that has its verdict.
+func ended(e Evidence) Cause {
+	st := e.Status
+	reason := text.Printable(cmp.Or(st.Reason, string(st.Outcome)))
+	switch {
+	case st.Verdict == tasks.Done:
+		return Cause{State: "DONE", Because: strings.TrimSpace(string(st.Outcome) + " " + text.Printable(describe(st)))}
+	case st.Verdict == tasks.Hold:
+		return Cause{State: "HELD", Because: reason, ToDo: []string{"an operator decides: inspect uploads show " + e.Key}}
+	case st.Final:
+		return Cause{State: "ARCHIVED for good", Because: reason, ToDo: []string{"only enqueue --force pays for it again"}}
+	}
+	c := Cause{State: "ARCHIVED", Because: reason, ToDo: []string{"inspect replay " + e.Key}}
+	if st.Outcome.RefusesAccount() {
+		accountRefused(e, &c)
+	}
+	return c
+}
+
+// accountRefused says what comes before the replay of a task that was archived because of the account: while every source
+// is halted, a replay would be archived again.
+func accountRefused(e Evidence, c *Cause) {
+	sources := e.usable()
+	if len(sources) == 0 || slices.ContainsFunc(sources, func(st admission.SourceState) bool { return st.Halt == "" }) {
+		return
+	}
+	next := sources[0]
+	if e.LastCall != nil {
+		if i := slices.IndexFunc(sources, func(st admission.SourceState) bool { return st.Source == e.LastCall.Source }); i >= 0 {
+			next = sources[i]
+		}
+	}
+	c.Because += "; workers replay it once an account takes calls again"
+	c.ToDo = []string{haltStep(next)}
+}
+
+// running explains a task that a worker has in a slot.
+func running(e Evidence, t text.Times) Cause {
+	if g := e.Gates; g.InFlight {
+		return Cause{State: "RUNNING", Because: fmt.Sprintf("a call to %s is under way since %s, %s reserved", g.Source, t.At(g.Since), text.Count(g.Units, "unit", "units"))}
+	}
+	c := blocked(e, t)
+	switch {
+	case c.Because != "":
+		c.Because = "a worker has it in a slot and waits: " + c.Because
+	case e.InList:
+		c.Because = "a worker has it in a slot"
+	default:
+		c.Because = "a worker has it in a slot and asks the gates for a permit"
+	}
+	c.State = "RUNNING"
+	return c
+}
+
+// waits explains a task in the queue that no worker has. Of several reasons it names the one that lasts longest: the
+// others are over by then.
+func waits(e Evidence, t text.Times) Cause {
+	if c, paused := pausedByOperator(e, t); paused {
+		return c
+	}
+	switch {
+	case e.Workers == 0 && e.Group != "" && e.group() == nil:
+		return Cause{
+			Because: "no worker serves queue " + e.Queue + ": there is no group " + e.Group, When: "when the group exists",
+			ToDo: []string{"inspect group set " + e.Group + " weight=1"},
+		}
+	case e.Workers == 0:
+		return Cause{Because: "no worker serves queue " + e.Queue + " on this Redis", When: "when a worker serves the queue", ToDo: []string{"start one: worker run"}}
+	}
+	c := blocked(e, t)
+	if c.Because == "" && e.Pause.Paused() {
+		c = pausedByGate(e, t)
+	}
+	if e.State != queue.Pending {
+		if own := delayed(e); c.Because == "" || !c.lasts(own) {
+			return own
+		}
+		return c
+	}
+	switch {
+	case c.Because == "":
+		c.Because = inLine(e)
+	case e.Ahead > 0:
+		c.Because += fmt.Sprintf("; %s ahead of it", text.Count(e.Ahead, "task is", "tasks are"))
+	}
+	if rate := perMinute(e, t.Now); c.Starts.IsZero() && c.When == "" && rate > 0 && e.Ahead >= 0 {
+		c.Starts, c.Guess = t.Now.Add(minutes(e.Ahead+1, rate)), true
+	}
+	return c
+}
+
+// delayed explains a task that waits for a time of its own. What a gate answered last is given without its time: if it
+// still held, it would be the cause.
+func delayed(e Evidence) Cause {
+	c := Cause{Because: cmp.Or(text.Printable(e.LastError), "it was delayed"), Starts: e.NextRun}
+	if answer, ok := strings.CutPrefix(e.LastError, string(tasks.Refused)+": "); ok {
+		answer, _, _ = strings.Cut(answer, "; ")
+		answer, _, _ = strings.Cut(answer, " opens in ")
+		c.Because = "it asks for a permit again; the last answer was: " + text.Printable(answer)
+	}
+	return c
+}
+
+// pausedByOperator explains a queue that an operator paused, here or on asynq's page.
+func pausedByOperator(e Evidence, t text.Times) (Cause, bool) {
+	c := Cause{When: "when an operator resumes the queue", ToDo: []string{"inspect resume " + e.Queue}}
+	manual := admission.PauseState{}
+	for _, r := range e.Pause.Reasons {
+		if r.Name == admission.ReasonManual {
+			manual.Reasons = append(manual.Reasons, r)
+		}
+	}
+	if len(manual.Reasons) == 0 && (e.Pause.Paused() || !e.Stats.Paused) {
+		return c, false
+	}
+	c.Because = "its queue is paused: " + pauseText(manual, true, t)
+	if end := pauseEnds(manual); !end.IsZero() {
+		c.When, c.Starts = "", end
+	}
+	return c, true
+}
+
+// pausedByGate explains an automatic pause where no gate that can be seen from here blocks calls: a rate that is used up,
+// or a token that was refused.
+func pausedByGate(e Evidence, t text.Times) Cause {
+	c := Cause{Because: "its queue is paused: " + pauseText(e.Pause, true, t), Starts: pauseEnds(e.Pause), Guess: true}
+	for _, st := range e.usable() {
+		if st.LastRefusedToken != "" && e.Pause.Has(autoHalt) {
+			c.Starts, c.When = time.Time{}, "when a worker has another token"
+			c.ToDo = []string{fmt.Sprintf("fix the token, then inspect resume %s/%s", st.Source, st.Path)}
+			break
+		}
+	}
+	return c
+}
+
+// inLine says how many tasks are ahead of a pending one, and what its group's ceiling is.
+func inLine(e Evidence) string {
+	if e.Ahead < 0 && e.Stats.Pending > 1 {
+		return fmt.Sprintf("it is in line with %s of its queue", text.Count(e.Stats.Pending-1, "other task", "other tasks"))
+	}
+	if e.Ahead <= 0 {
+		return "a worker takes it next"
+	}
+	line := text.Count(e.Ahead, "task is", "tasks are") + " ahead of it in its queue"
+	if g := e.group(); g != nil && g.Ceiling > 0 {
+		line += fmt.Sprintf("; group %s may use %.0f %% of rates and permits", g.Name, g.Ceiling*100)
+	}
+	return line
+}
+
+// perMinute is about how many tasks of the queue run in a minute; 0 = unknown.
+func perMinute(e Evidence, now time.Time) int64 {
+	var n int64
+	for _, st := range e.usable() {
+		if gate, _ := st.Blocked(now); gate != "" {
+			continue
+		}
+		n += cmp.Or(st.SuccessesPerMinute, st.RequestsPerMinute)
+	}
+	if g := e.group(); g != nil && g.Ceiling > 0 {
+		n = int64(float64(n) * g.Ceiling)
+	}
+	return n
+}
+
+// notQueued explains an unfinished task that no queue will run.
+func notQueued(e Evidence) Cause {
+	c := Cause{State: "NOT QUEUED", When: "not by itself"}
+	switch {
+	case e.State == queue.Archived:
+		c.Because = "asynq archived it without a verdict: " + cmp.Or(text.Printable(e.LastError), "it kept no reason")
+		c.ToDo = []string{"run it from the web UI, or enqueue it again with --force"}
+	case e.State == queue.Completed:
+		c.Because = "asynq has completed it, but this store has no result of it"
+		c.ToDo = []string{"check that this is the workers' store; if it is, enqueue it again with --force"}
+	case !e.Status.Known:
+		c.State, c.Because = "UNKNOWN", "neither the store nor the queue has it"
+	case e.Status.Generation > 0:
+		c.Because = "its replay was interrupted before it was queued"
+		c.ToDo = []string{"inspect replay " + e.Key}
+	default:
+		c.Because = "no queue has it: enqueuing was interrupted, or Redis was emptied"
+		c.ToDo = []string{"enqueue the input again: what is done is not paid again"}
+	}
+	return c
+}

@@ -1,0 +1,53 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reprise/internal/text"
+	"reprise/tasks"
+)
+
+// InputError is an error in what the caller asked for: an unknown name or a value out of range. Nothing was done.
+type InputError struct{ err error }
+
+func (e *InputError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *InputError) Unwrap() error { return e.err }
+
+func invalid(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
+
+// ErrNoLimits means that no worker has used this Redis yet.
+var ErrNoLimits = errors.New("no worker has written its limits to this Redis yet: start one first")
+
+// NotFoundError means that nothing is known of what was named.
+type NotFoundError struct{ text string }
+
+func (e *NotFoundError) Error() string { return e.text }
+
+func unknown(format string, args ...any) error {
+	return &NotFoundError{fmt.Sprintf("nothing is known of "+format, args...)}
+}
+
+// among checks that a word is one of a closed set; "" is.
+func among[T ~string](what string, value T, known []T) error {
+	if value == "" || slices.Contains(known, value) {
+		return nil
+	}
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = string(k)
+	}
+	return invalid("%s %s: expected one of %s%s", what, ShownName(string(value)), strings.Join(names, ", "), text.DidYouMean(string(value), names))
+}
+
+// ShownName is a name for display: a URL without its query, which may be signed, and no control characters.
+func ShownName(name string) string {
+	if strings.Contains(name, "://") {
+		return tasks.RedactURL(name)
+	}
+	return text.Printable(name)
+}

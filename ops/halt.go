@@ -1,0 +1,220 @@
+package ops
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"reprise/admission"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// Halt is an account that gets no calls until it is resumed or a probe succeeds.
+type Halt struct {
+	Source       string     `json:"source"`
+	Path         tasks.Path `json:"path"`
+	Reason       string     `json:"reason"` // an outcome, or "manual: " and an operator's words
+	Since        *time.Time `json:"since"`
+	By           string     `json:"by"`
+	RefusedToken string     `json:"refused_fingerprint"` // of a token that AudD refused; "" = none
+	ProbeAt      *time.Time `json:"probe_at"`            // null = only an operator resumes it
+	Waiting      int64      `json:"waiting"`             // tasks of the path, for any source
+}
+
+// HaltsReport is the halts in force.
+type HaltsReport struct {
+	Halts []Halt `json:"halts"`
+	// BlockedFor counts the other accounts that a throttle or breaker blocks for a while.
+	BlockedForAWhile int `json:"blocked_for_a_while"`
+}
+
+// Halts reads the halts in force.
+func (s *Sources) Halts(ctx context.Context) (HaltsReport, error) {
+	g, err := s.gates(ctx)
+	if err != nil {
+		return HaltsReport{}, err
+	}
+	return s.halts(ctx, g, []target{{}})
+}
+
+func (s *Sources) halts(ctx context.Context, g *gates, chosen []target) (HaltsReport, error) {
+	r := HaltsReport{Halts: []Halt{}}
+	state, err := g.State(ctx)
+	if err != nil {
+		return r, err
+	}
+	for _, st := range state.Sources {
+		gate, _ := st.Blocked(state.Now)
+		switch {
+		case !anyMatches(chosen, st) || gate == "":
+			continue
+		case st.Halt == "":
+			r.BlockedForAWhile++
+			continue
+		}
+		waiting, err := s.waitingOn(ctx, g, st.Path)
+		if err != nil {
+			return r, err
+		}
+		r.Halts = append(r.Halts, Halt{st.Source, st.Path, haltReason(st.Halt), stamp(st.HaltSince), words(st.HaltBy), st.LastRefusedToken, stamp(st.ProbeAt), waiting})
+	}
+	return r, nil
+}
+
+// HaltRequest asks to block all calls to accounts.
+type HaltRequest struct {
+	Targets []string // SOURCE/PATH, with * for all
+	Why, By string   // both required
+	// ProbeAfter is when one call may probe the account. Default 0: only Resume ends the halt.
+	ProbeAfter time.Duration
+}
+
+// Halt blocks all calls to accounts until they are resumed; calls under way finish. It returns their halts.
+func (s *Sources) Halt(ctx context.Context, r HaltRequest) (HaltsReport, error) {
+	switch {
+	case strings.TrimSpace(r.Why) == "":
+		return HaltsReport{}, invalid("a reason is required: it is shown to everyone who finds the account halted")
+	case r.ProbeAfter < 0:
+		return HaltsReport{}, invalid("probe after %s: must be 0 or more", r.ProbeAfter)
+	}
+	g, err := s.seeded(ctx)
+	if err != nil {
+		return HaltsReport{}, err
+	}
+	chosen, err := parseTargets(r.Targets, g.sources)
+	if err != nil {
+		return HaltsReport{}, err
+	}
+	for _, t := range chosen {
+		if _, err := g.Halt(ctx, admission.Halt{Source: t.source, Path: t.path, Reason: manualHalt + " " + r.Why, By: r.By, ProbeAfter: r.ProbeAfter}); err != nil {
+			return HaltsReport{}, err
+		}
+	}
+	return s.halts(ctx, g, chosen)
+}
+
+// Resumed is an account that was resumed, or would be.
+type Resumed struct {
+	Source  string     `json:"source"`
+	Path    tasks.Path `json:"path"`
+	Was     string     `json:"was"` // the halt and its reason, or the breaker
+	DryRun  bool       `json:"dry_run"`
+	Waiting int64      `json:"waiting"` // tasks of the path
+	// Archived counts the tasks archived for an account reason, which workers replay; null = not counted.
+	Archived *int64 `json:"archived"`
+	// Units and Cost are those of all these tasks at most; null = unknown, as for recordings, whose units depend on their
+	// length.
+	Units *int64   `json:"units"`
+	Cost  *float64 `json:"cost"`
+	// About is how long the waiting tasks take at the rate in force, in seconds; null = unknown.
+	About *float64 `json:"about_seconds"`
+}
+
+// ResumeReport is the accounts that were resumed, or would be.
+type ResumeReport struct {
+	Sources []Resumed `json:"sources"`
+	// Open names the targets when none of them is halted or has an open breaker.
+	Open    string `json:"open"`
+	Workers int    `json:"workers"` // that can make the probe
+}
+
+// ResumePlan says what Resume would start.
+func (s *Sources) ResumePlan(ctx context.Context, targets []string) (ResumeReport, error) {
+	return s.resume(ctx, targets, func(g *gates, _ []target, st admission.SourceState, r *Resumed) error {
+		counts, err := s.Store.CountByOutcome(ctx, store.TaskFilter{Path: st.Path, Source: st.Source, Replayable: true})
+		if err != nil {
+			return err
+		}
+		var archived int64
+		for _, outcome := range tasks.AccountOutcomes {
+			archived += counts[outcome]
+		}
+		r.DryRun, r.Archived = true, &archived
+		if st.Path != tasks.Enterprise {
+			units := r.Waiting + archived
+			r.Units, r.Cost = &units, s.costOf(units)
+		}
+		if st.RequestsPerMinute > 0 && r.Waiting > 0 {
+			seconds := minutes(r.Waiting, st.RequestsPerMinute).Seconds()
+			r.About = &seconds
+		}
+		return nil
+	})
+}
+
+// Resume sets halted accounts and those with an open breaker half-open: a worker probes each with the first waiting task,
+// and its success opens it. A throttle goes on.
+func (s *Sources) Resume(ctx context.Context, targets []string, by string) (ResumeReport, error) {
+	done := false
+	return s.resume(ctx, targets, func(g *gates, chosen []target, _ admission.SourceState, _ *Resumed) error {
+		if done {
+			return nil
+		}
+		done = true
+		for _, t := range chosen {
+			if _, err := g.Resume(ctx, t.source, t.path, by); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// resume calls do for each chosen account that can be resumed.
+func (s *Sources) resume(ctx context.Context, targets []string, do func(*gates, []target, admission.SourceState, *Resumed) error) (ResumeReport, error) {
+	report := ResumeReport{Sources: []Resumed{}}
+	g, err := s.seeded(ctx)
+	if err != nil {
+		return report, err
+	}
+	chosen, err := parseTargets(targets, g.sources)
+	if err != nil {
+		return report, err
+	}
+	state, err := g.State(ctx)
+	if err != nil {
+		return report, err
+	}
+	for _, st := range state.Sources {
+		r := Resumed{Source: st.Source, Path: st.Path, Was: resumable(st)}
+		if r.Was == "" || !anyMatches(chosen, st) {
+			continue
+		}
+		if r.Waiting, err = s.waitingOn(ctx, g, st.Path); err != nil {
+			return report, err
+		}
+		if err := do(g, chosen, st, &r); err != nil {
+			return report, err
+		}
+		report.Sources = append(report.Sources, r)
+	}
+	if len(report.Sources) == 0 {
+		var names []string
+		for _, t := range chosen {
+			names = append(names, t.String())
+		}
+		report.Open = strings.Join(names, ", ")
+	}
+	workers, err := s.queue.Workers(ctx)
+	report.Workers = len(workers)
+	return report, err
+}
+
+// resumable says what Resume would end; "" if nothing.
+func resumable(st admission.SourceState) string {
+	switch {
+	case st.Halt != "":
+		return "halted: " + haltReason(st.Halt)
+	case st.BreakerOpen:
+		return "breaker open"
+	case st.LastRefusedToken != "":
+		return "open, but not for the refused token"
+	}
+	return ""
+}
+
+// minutes is how long n calls take at so many a minute.
+func minutes(n, perMinute int64) time.Duration {
+	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
+}

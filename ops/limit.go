@@ -1,0 +1,193 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/admission"
+	"reprise/internal/text"
+	"reprise/tasks"
+)
+
+// Limits reports on the limits and groups in force and changes them for all workers at once.
+type Limits struct{ *base }
+
+// Limit is one value in force.
+type Limit struct {
+	Scope string `json:"scope"` // main/recognize, global, group/ugc or tuning
+	Name  string `json:"name"`
+	// Value is a number; a share is a fraction, a group's source a name ("" = any).
+	Value   any    `json:"value"`
+	Unit    string `json:"unit,omitempty"` // ms
+	Text    string `json:"text"`           // as an operator writes it: 3,000, 70%, 10s, off
+	Meaning string `json:"meaning,omitempty"`
+}
+
+// LimitsReport is the limits in force.
+type LimitsReport struct {
+	Revision int64      `json:"revision"` // rises with every change; 0 = no worker has written limits yet
+	By       string     `json:"by"`
+	At       *time.Time `json:"at"`
+	Limits   []Limit    `json:"limits"`
+}
+
+// Text is a limit as an operator writes it, what holds by default if it was never written.
+func (r LimitsReport) Text(scope, name string) string {
+	for _, l := range r.Limits {
+		if l.Scope == scope && l.Name == name {
+			return l.Text
+		}
+	}
+	return unset(name)
+}
+
+// Scopes are those that begin with a text, sorted.
+func (r LimitsReport) Scopes(beginning string) []string {
+	var out []string
+	for _, l := range r.Limits {
+		if strings.HasPrefix(l.Scope, beginning) {
+			out = append(out, l.Scope)
+		}
+	}
+	return distinct(out)
+}
+
+func limitsReport(limits []admission.Limit, rev admission.Revision) LimitsReport {
+	r := LimitsReport{Revision: rev.Number, By: words(rev.By), At: stamp(rev.At), Limits: []Limit{}}
+	for _, l := range limits {
+		r.Limits = append(r.Limits, limitOf(l))
+	}
+	return r
+}
+
+// List reads the limits in force.
+func (l *Limits) List(ctx context.Context) (LimitsReport, error) {
+	g, err := l.gates(ctx)
+	if err != nil {
+		return LimitsReport{}, err
+	}
+	return limitsReport(g.limits, g.revision), nil
+}
+
+// LimitChange is one value that was changed, as an operator writes it.
+type LimitChange struct {
+	Scope string `json:"scope"`
+	Name  string `json:"name"`
+	Old   string `json:"old"`
+	New   string `json:"new"`
+}
+
+// LimitsChange is the limits after a change.
+type LimitsChange struct {
+	Changes []LimitChange `json:"changes"`
+	// NewGroup and its Queues are set when the change made a group.
+	NewGroup string   `json:"new_group,omitempty"`
+	Queues   []string `json:"queues,omitempty"`
+	LimitsReport
+}
+
+// Set changes limits: each assignment is SCOPE.LIMIT=VALUE, such as main/recognize.concurrency=20. All are one revision, or
+// none is made; every wrong one is reported.
+func (l *Limits) Set(ctx context.Context, assignments []string, by string) (LimitsChange, error) {
+	g, err := l.seeded(ctx)
+	if err != nil {
+		return LimitsChange{}, err
+	}
+	return l.set(ctx, g, assignments, by)
+}
+
+func (l *Limits) set(ctx context.Context, g *gates, assignments []string, by string) (LimitsChange, error) {
+	var changes []admission.Limit
+	var bad []error
+	for _, a := range assignments {
+		change, err := parseLimit(a, g.sources)
+		bad = append(bad, err)
+		changes = append(changes, change)
+	}
+	if err := errors.Join(bad...); err != nil {
+		return LimitsChange{}, &InputError{err}
+	}
+	if _, err := g.SetLimits(ctx, changes, by); err != nil {
+		return LimitsChange{}, err
+	}
+	after, rev, err := g.LimitsInForce(ctx)
+	if err != nil {
+		return LimitsChange{}, err
+	}
+	before := limitsReport(g.limits, g.revision)
+	out := LimitsChange{LimitsReport: limitsReport(after, rev)}
+	for _, c := range changes {
+		scope := scopeText(c.Scope)
+		out.Changes = append(out.Changes, LimitChange{scope, c.Name, before.Text(scope, c.Name), out.Text(scope, c.Name)})
+	}
+	return out, nil
+}
+
+// Group is a customer or a purpose, with what waits in its queues.
+type Group struct {
+	Name    string         `json:"name"`
+	Limits  map[string]any `json:"limits"` // values as in Limit
+	Waiting int64          `json:"waiting"`
+	Running int64          `json:"running"`
+}
+
+// GroupsReport is the groups in force.
+type GroupsReport struct {
+	Groups []Group `json:"groups"`
+	// Limits are all limits in force.
+	Limits LimitsReport `json:"-"`
+}
+
+// Groups reads the groups in force, by name.
+func (l *Limits) Groups(ctx context.Context) (GroupsReport, error) {
+	g, err := l.gates(ctx)
+	if err != nil {
+		return GroupsReport{}, err
+	}
+	r := GroupsReport{Groups: []Group{}, Limits: limitsReport(g.limits, g.revision)}
+	for _, name := range g.groups {
+		group := Group{Name: name, Limits: map[string]any{}}
+		for _, limit := range r.Limits.Limits {
+			if limit.Scope == admission.ScopeOfGroup(name) {
+				group.Limits[limit.Name] = limit.Value
+			}
+		}
+		stats, err := l.queue.AllStats(ctx, queuesOf(name))
+		if err != nil {
+			return r, err
+		}
+		for _, s := range stats {
+			group.Waiting, group.Running = group.Waiting+s.Waiting(), group.Running+s.Active
+		}
+		r.Groups = append(r.Groups, group)
+	}
+	return r, nil
+}
+
+// SetGroup makes or changes a group: each assignment is KEY=VALUE, such as ceiling=70%.
+func (l *Limits) SetGroup(ctx context.Context, name string, assignments []string, by string) (LimitsChange, error) {
+	g, err := l.seeded(ctx)
+	if err != nil {
+		return LimitsChange{}, err
+	}
+	full := make([]string, len(assignments))
+	for i, a := range assignments {
+		full[i] = admission.ScopeOfGroup(name) + "." + a
+	}
+	out, err := l.set(ctx, g, full, by)
+	if err == nil && !slices.Contains(g.groups, name) {
+		out.NewGroup, out.Queues = text.Printable(name), queuesOf(name)
+	}
+	return out, err
+}
+
+func queuesOf(group string) []string {
+	var out []string
+	for _, p := range tasks.Paths {
+		out = append(out, p.Queue(group))
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+// Package ops is what an operator can know and do: typed reports (why a task waits, queues, sources, limits, costs …) and
+// actions (pause, halt, resume, replay, resolve …). The command inspect prints them; an HTTP API and a console can serve
+// them. Nothing here prints, reads flags or colours.
+//
+// # Where things are
+//
+//	because.go, blocked.go   why a task waits, in one sentence: pure functions over Evidence
+//	why.go                   gathers the evidence of one task; waiting.go that of a list
+//	source.go, halt.go       accounts: state, halts, resuming
+//	queue.go, pause.go       queues: counts, pause reasons, pausing
+//	limit.go, group.go       limits in force and changing them
+//	task.go, find.go         lists of tasks, and which task a name stands for
+//	result.go, replay.go, cost.go, upload.go, resolve.go
+//
+// Times in reports are UTC; sentences use Options.Zone. Names of users and files in sentences are free of control characters.
+package ops
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"reprise/idempotency"
+	"reprise/store"
+)
+
+// Options are what the reports and actions work with. What is not needed may be nil; a report that needs it then panics.
+type Options struct {
+	// Redis answers questions: a client with short timeouts, such as redisconn.Admission. With nil, lists of tasks do not
+	// say what the waiting ones wait for.
+	Redis redis.UniversalClient
+	// Queue enqueues what is replayed: a client such as redisconn.Queue.
+	Queue redis.UniversalClient
+	// Store has results, calls and costs.
+	Store *store.Store
+	// Ledger is the upload ledger in the store's database.
+	Ledger *idempotency.Ledger
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Zone is that of days and of times in sentences. Default UTC.
+	Zone *time.Location
+	// MonthAnchor is the first day of a budget month. Default 1.
+	MonthAnchor int
+	// Price is that of 1,000 units in dollars. Default 0: unknown.
+	Price float64
+	// MaxAttempts and MaxPossiblyBilled are the workers' settings, shown beside what a task has used.
+	MaxAttempts, MaxPossiblyBilled int
+}
+
+// Ops has the reports and actions by subject. Safe for concurrent use.
+type Ops struct {
+	Queues  *Queues
+	Sources *Sources
+	Limits  *Limits
+	Tasks   *Tasks
+	Replays *Replays
+	Costs   *Costs
+	Uploads *Uploads
+}
+
+// New makes an Ops. It opens nothing, so there is nothing to close.
+func New(o Options) *Ops {
+	b := newBase(o)
+	return &Ops{
+		Queues: &Queues{b}, Sources: &Sources{b}, Limits: &Limits{b}, Tasks: &Tasks{b}, Replays: &Replays{b}, Costs: &Costs{b}, Uploads: &Uploads{b},
+	}
+}

@@ -1,0 +1,152 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/internal/text"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// Tasks finds tasks, lists them and explains what they wait for.
+type Tasks struct{ *base }
+
+// Task is a task in a list. A new column of `inspect tasks` begins with a field here.
+type Task struct {
+	Key        string        `json:"key"`
+	Name       string        `json:"name"` // of the input; a URL without its query
+	Path       tasks.Path    `json:"path"`
+	Queue      string        `json:"queue"`
+	Generation int64         `json:"generation"`
+	State      string        `json:"state"` // waiting, or the verdict that finished it
+	Verdict    tasks.Verdict `json:"verdict"`
+	Outcome    tasks.Outcome `json:"outcome"`
+	Reason     string        `json:"reason"`
+	WaitsFor   string        `json:"waits_for"`   // as Why says it; "" = it does not wait, or Redis cannot be asked
+	Starts     *time.Time    `json:"starts"`      // an estimate; null = unknown, or not by itself
+	StartsWhen string        `json:"starts_when"` // what must happen first; "" = nothing
+	Final      bool          `json:"final"`       // a tombstone: only force pays for it again
+	CreatedAt  *time.Time    `json:"created_at"`
+	UpdatedAt  *time.Time    `json:"updated_at"`
+	FinishedAt *time.Time    `json:"finished_at"`
+}
+
+// CheckFilter refuses a filter with a word that no task can have. Limit must be 1 or more.
+func CheckFilter(f store.TaskFilter) error {
+	for _, err := range []error{
+		among("outcome", f.Outcome, tasks.Outcomes), among("verdict", f.Verdict, tasks.Verdicts), among("path", f.Path, tasks.Paths),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	if f.Limit < 1 {
+		return invalid("limit %d: must be 1 or more", f.Limit)
+	}
+	if f.Queue != "" {
+		if _, _, err := tasks.SplitQueue(f.Queue); err != nil {
+			return invalid("queue: %w", err)
+		}
+	}
+	return nil
+}
+
+// List reads tasks, those unchanged for longest first, at most filter.Limit. The next page has filter.AfterAt and AfterKey
+// of the last one.
+func (t *Tasks) List(ctx context.Context, filter store.TaskFilter) ([]Task, error) {
+	if err := CheckFilter(filter); err != nil {
+		return nil, err
+	}
+	found, err := t.Store.Tasks(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	names, err := t.inputNames(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	causes, err := t.waitCauses(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Task, len(found))
+	for i, r := range found {
+		c := causes[r.Key]
+		out[i] = Task{
+			Key: r.Key, Name: names[r.Key], Path: r.Path, Queue: r.Queue, Generation: r.Generation, State: stateWord(r.Finished, r.Verdict),
+			Verdict: r.Verdict, Outcome: r.Outcome, Reason: r.Reason, WaitsFor: c.Because, Starts: stamp(c.Starts), StartsWhen: c.When, Final: r.Final,
+			CreatedAt: stamp(r.CreatedAt), UpdatedAt: stamp(r.UpdatedAt), FinishedAt: stamp(r.FinishedAt),
+		}
+	}
+	return out, nil
+}
+
+// inputNames are the names that inputs were enqueued under, else the file or URL itself. No URL has its query.
+func (t *Tasks) inputNames(ctx context.Context, rows []store.TaskRow) (map[string]string, error) {
+	keys := make([]string, len(rows))
+	for i, r := range rows {
+		keys[i] = r.Key
+	}
+	names, err := t.Store.Names(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("name the inputs: %w", err)
+	}
+	for _, r := range rows {
+		if names[r.Key] == "" {
+			p, _, err := t.payload(ctx, r.Key, r.Path)
+			if err != nil {
+				return nil, err
+			}
+			names[r.Key] = inputOf(p)
+		} else if strings.Contains(names[r.Key], "://") {
+			names[r.Key] = tasks.RedactURL(names[r.Key])
+		}
+	}
+	return names, nil
+}
+
+// inputOf is where the audio of a task is; a URL without its query.
+func inputOf(p tasks.Payload) string {
+	if p.Input.Kind == tasks.URLInput {
+		return tasks.RedactURL(p.Input.URL)
+	}
+	return text.Printable(p.Input.Path)
+}
+
+// locateChunk bounds the tasks that are looked up in the queue at once.
+const locateChunk = 1000
+
+// waitCauses explains the unfinished ones of some tasks as Why does, from a few questions to Redis: what only one task
+// knows (its place in line, its permit) is left out.
+func (t *Tasks) waitCauses(ctx context.Context, rows []store.TaskRow) (map[string]Cause, error) {
+	out := map[string]Cause{}
+	waiting := slices.DeleteFunc(slices.Clone(rows), func(r store.TaskRow) bool { return r.Finished })
+	if len(waiting) == 0 || t.Redis == nil {
+		return out, nil
+	}
+	list, err := t.newQueueEvidence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for chunk := range slices.Chunk(waiting, locateChunk) {
+		places, err := list.locate(ctx, chunk)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range chunk {
+			e, err := list.of(ctx, places[i].Queue)
+			if err != nil {
+				return nil, err
+			}
+			e.Key, e.LastError = r.Key, r.Reason
+			e.Status = store.TaskStatus{Known: true, Queue: r.Queue, Generation: r.Generation}
+			e.State, e.NextRun = places[i].State, places[i].Due
+			out[r.Key] = Explain(e, t.times())
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,110 @@
+package ops
+
+import (
+	"context"
+	"slices"
+
+	"reprise/admission"
+	"reprise/internal/queue"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// queueEvidence is what all tasks of a queue have in common, read once per queue.
+type queueEvidence struct {
+	*base
+	state   admission.State
+	queues  []string
+	workers []queue.Worker
+	known   map[string]Evidence
+}
+
+func (b *base) newQueueEvidence(ctx context.Context) (*queueEvidence, error) {
+	g, err := b.gates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := &queueEvidence{base: b, known: map[string]Evidence{}}
+	if q.state, err = g.State(ctx); err != nil {
+		return nil, err
+	}
+	if q.queues, err = b.queues(ctx, g); err != nil {
+		return nil, err
+	}
+	q.workers, err = b.queue.Workers(ctx)
+	return q, err
+}
+
+// of is the evidence of a queue, without that of a task.
+func (q *queueEvidence) of(ctx context.Context, name string) (Evidence, error) {
+	if e, ok := q.known[name]; ok {
+		return e, nil
+	}
+	e := Evidence{Queue: name, Ahead: -1, InList: true}
+	path, group, err := tasks.SplitQueue(name)
+	if err != nil {
+		return e, err
+	}
+	e.Group, e.Gates.Path, e.Gates.State = group, path, q.state
+	e.Gates.State.Sources = serving(q.state, name)
+	if e.Stats, err = q.queue.Stats(ctx, name); err != nil {
+		return e, err
+	}
+	if e.Pause, err = q.queue.PauseState(ctx, name); err != nil {
+		return e, err
+	}
+	e.Pause = withKnownEnds(e.Pause, e.Gates.State.Sources)
+	e.Workers = workersOf(q.workers, name)
+	q.known[name] = e
+	return e, nil
+}
+
+func workersOf(workers []queue.Worker, name string) int {
+	n := 0
+	for _, w := range workers {
+		if w.Serves(name) {
+			n++
+		}
+	}
+	return n
+}
+
+// located is the place of a task and the queue it is in.
+type located struct {
+	queue.Place
+	Queue string
+}
+
+// locate finds tasks in their queues. A task that is not in its own may be in another group's, which enqueued it again.
+func (q *queueEvidence) locate(ctx context.Context, rows []store.TaskRow) ([]located, error) {
+	out := make([]located, len(rows))
+	missing := make([]int, len(rows))
+	for i, r := range rows {
+		out[i].Queue, missing[i] = r.Queue, i
+	}
+	look := func(name func(r store.TaskRow) string, which []int) error {
+		refs := make([]queue.Ref, len(which))
+		for j, i := range which {
+			refs[j] = queue.Ref{Queue: name(rows[i]), ID: rows[i].Key}
+		}
+		places, err := q.queue.Places(ctx, refs)
+		for j, i := range which {
+			if err == nil && places[j].State != queue.NotQueued {
+				out[i] = located{places[j], refs[j].Queue}
+			}
+		}
+		return err
+	}
+	if err := look(func(r store.TaskRow) string { return r.Queue }, missing); err != nil {
+		return nil, err
+	}
+	for _, other := range q.queues {
+		which := slices.DeleteFunc(slices.Clone(missing), func(i int) bool {
+			return out[i].State != queue.NotQueued || !serves(rows[i].Path, other) || rows[i].Queue == other
+		})
+		if err := look(func(store.TaskRow) string { return other }, which); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
