@@ -5,133 +5,135 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hibiken/asynq"
 	"github.com/stretchr/testify/require"
 
 	"reprise/idempotency"
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/store"
 	"reprise/tasks"
 )
 
-func TestHTTP503InAnswerIsOneSendAndUncertain(t *testing.T) {
+func TestUploadAnsweredWith503IsUncertainAfterOneSend(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, plan{sim: auddsim.Config{Rules: []auddsim.Rule{{Path: auddsim.PathUpload, Status: http.StatusServiceUnavailable}}}})
-	r.startFirst()
-	r.enqueue()
-	r.settles(idempotency.Uncertain)
-	require.Equal(t, tasks.Unavailable, r.standing().Outcome)
-	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
+	u := newUpload(t, plan{sim: auddsim.Config{Rules: []auddsim.Rule{{Path: auddsim.PathUpload, Status: http.StatusServiceUnavailable}}}})
+	u.startFirst()
+	u.enqueue()
+	u.requireEnd(idempotency.Uncertain)
+	require.Equal(t, tasks.Unavailable, u.Status(u.task).Outcome)
+	require.EqualValues(t, 1, u.Sim.Bill().Upload(audioID).Started)
 }
 
-func TestUploadAudDRejectsIsFinalAfterOneSend(t *testing.T) {
+func TestRejectedUploadIsFinalAfterOneSend(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, plan{sim: auddsim.Config{Rules: []auddsim.Rule{{Path: auddsim.PathUpload, Code: 300}}}})
-	r.startFirst()
-	r.enqueue()
-	r.settles(idempotency.Rejected)
-	require.True(t, r.standing().Final)
-	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
+	u := newUpload(t, plan{sim: auddsim.Config{Rules: []auddsim.Rule{{Path: auddsim.PathUpload, Code: 300}}}})
+	u.startFirst()
+	u.enqueue()
+	u.requireEnd(idempotency.Rejected)
+	require.True(t, u.Status(u.task).Final)
+	require.EqualValues(t, 1, u.Sim.Bill().Upload(audioID).Started)
 }
 
-func TestRefusedConnectionTwiceThenSuccessIsOneSend(t *testing.T) {
+func TestTwoRefusedConnectionsAndASuccessAreOneSend(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, plan{})
-	r.upstream.shut()
-	r.startFirst()
-	r.enqueue()
-	r.unsent(2)
-	r.upstream.open()
-	r.settles(idempotency.Settled)
-	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
+	u := newUpload(t, plan{})
+	u.toAudD.close()
+	u.startFirst()
+	u.enqueue()
+	u.unsent(2)
+	u.toAudD.open()
+	u.requireEnd(idempotency.Settled)
+	require.EqualValues(t, 1, u.Sim.Bill().Upload(audioID).Started)
 }
 
-// The worker is started anew with the right host; the queue goes on.
-func TestHostThatDoesNotResolveTwiceThenSuccessIsOneSend(t *testing.T) {
+// A second worker is started with the right host.
+func TestTwoFailedLookupsAndASuccessAreOneSend(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, plan{raw: true})
-	r.first = r.worker("first", r.server.Addr(), "http://audd.invalid")
-	r.enqueue()
-	r.unsent(2)
-	r.first.Stop(patience)
-	r.startSecond()
-	r.settles(idempotency.Settled)
-	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
+	u := newUpload(t, plan{raw: true})
+	u.first = u.worker("first", u.Server.Addr(), "http://audd.invalid")
+	u.enqueue()
+	u.unsent(2)
+	u.first.Stop(patience)
+	u.startSecond()
+	u.requireEnd(idempotency.Settled)
+	require.EqualValues(t, 1, u.Sim.Bill().Upload(audioID).Started)
 }
 
-// unsent waits until so many calls ended before a byte had left.
-func (r *rig) unsent(n int) {
-	r.t.Helper()
+// unsent waits for n calls and requires that none of them sent a byte.
+func (u *upload) unsent(n int) {
+	u.T.Helper()
 	var calls []store.Call
-	require.True(r.t, r.hurry(patience, func() bool {
-		var err error
-		calls, err = r.store.Calls(r.t.Context(), store.CallFilter{Key: r.task.Key})
-		return err == nil && len(calls) >= n
-	}), "calls %+v", calls)
-	require.False(r.t, slices.ContainsFunc(calls, func(c store.Call) bool { return c.Outcome != tasks.UnavailableUnsent || c.Units != 0 }), "calls %+v", calls)
-	require.Equal(r.t, idempotency.Free, r.look().State)
+	u.hurry(func() bool {
+		calls = u.Calls(store.CallFilter{Key: u.task.Key})
+		return len(calls) >= n
+	}, "calls %+v", func() any { return calls })
+	require.False(u.T, slices.ContainsFunc(calls, func(c store.Call) bool { return c.Outcome != tasks.UnavailableUnsent || c.Units != 0 }), "calls %+v", calls)
+	require.Equal(u.T, idempotency.Free, u.ledgerEntry().State)
 }
 
-func TestRunButtonIsRefusedWhileTheUploadIsOnItsWayAndRepeatsTheVerdictAfter(t *testing.T) {
+func TestRunTaskFailsDuringAnUploadAndRepeatsTheVerdictAfterwards(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, plan{})
-	s := inSimulator(r, auddsim.StageBeforeAnswer)
-	r.startFirst()
-	r.enqueue()
+	u := newUpload(t, plan{})
+	s := inSimulator(u, auddsim.StageBeforeAnswer)
+	u.startFirst()
+	u.enqueue()
 	s.wait()
-	inspect := asynq.NewInspectorFromRedisClient(r.rdb)
-	require.Error(t, inspect.RunTask(queue, r.task.Key))
+	inspect := u.Inspector
+	require.Error(t, inspect.RunTask(queue, u.task.Key))
 	s.release()
-	r.settles(idempotency.Settled)
-	require.NoError(t, inspect.RunTask(queue, r.task.Key))
-	require.True(t, r.hurry(patience, func() bool { return said(r.first, r.task.Key, "answered from the store: no call") }))
-	r.settles(idempotency.Settled)
-	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
+	u.requireEnd(idempotency.Settled)
+	require.NoError(t, inspect.RunTask(queue, u.task.Key))
+	u.hurry(func() bool { return logged(u.first, u.task.Key, "answered from the store: no call") })
+	u.requireEnd(idempotency.Settled)
+	require.EqualValues(t, 1, u.Sim.Bill().Upload(audioID).Started)
 }
 
-// A stop whose drain is shorter than the call hands the task to the next
-// worker while the call still runs. asynq gives up 30 s after the drain.
-func TestShutdownThatHandsTheTaskOnWhileTheCallRunsIsOneSend(t *testing.T) {
+// When the drain timeout is shorter than the call, the next worker gets the task
+// while the call still runs. asynq gives up 30 s after the drain.
+func TestShutdownDuringACallIsOneSend(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, plan{})
-	s := inSimulator(r, auddsim.StageBeforeAnswer)
-	r.startFirst("REPRISE_DRAIN=1s")
-	r.enqueue()
+	u := newUpload(t, plan{})
+	s := inSimulator(u, auddsim.StageBeforeAnswer)
+	u.startFirst("REPRISE_DRAIN=1s")
+	u.enqueue()
 	s.wait()
-	r.startSecond()
-	r.first.Terminate()
-	require.True(t, eventually(patience, func() bool { return r.seen(r.second) || !r.first.Running() }), "the task is not handed on")
-	r.first.Wait(patience)
+	u.startSecond()
+	u.first.Terminate()
+	proctest.Eventually(t, func() bool { return u.seen(u.second) || !u.first.Running() }, "no second delivery")
+	u.first.Wait(patience)
 	s.release()
-	r.ageSends()
-	r.settles(idempotency.Uncertain, idempotency.Settled)
+	u.ageSends()
+	u.requireEnd(idempotency.Uncertain, idempotency.Settled)
 }
 
-func TestRecognitionSettlesAnUploadThatArrivedForOneUnit(t *testing.T) {
+func TestVerificationSettlesAnUploadThatArrivedForOneUnit(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, plan{sim: auddsim.Config{MatchShare: -1, Rules: []auddsim.Rule{
+	u := newUpload(t, plan{sim: auddsim.Config{MatchShare: -1, Rules: []auddsim.Rule{
 		{Path: auddsim.PathUpload, Fault: auddsim.FaultResetBeforeAnswer},
 	}}})
-	r.env = []string{"REPRISE_UPLOADS_VERIFY=recognize", "REPRISE_UPLOADS_VERIFY_DELAY=1s"}
-	r.startFirst()
-	r.enqueue()
-	require.True(t, r.hurry(patience, func() bool { return r.look().State == idempotency.Settled && r.standing().Verdict == tasks.Done }), "ledger %+v\nstore %+v", r.look(), r.standing())
-	r.settles(idempotency.Settled)
-	bill := r.sim.Bill()
+	u.env = []string{"REPRISE_UPLOADS_VERIFY=recognize", "REPRISE_UPLOADS_VERIFY_DELAY=1s"}
+	u.startFirst()
+	u.enqueue()
+	u.hurry(func() bool {
+		return u.ledgerEntry().State == idempotency.Settled && u.Status(u.task).Verdict == tasks.Done
+	},
+		"ledger %+v\nstore %+v", func() any { return u.ledgerEntry() }, func() any { return u.Status(u.task) })
+	u.requireEnd(idempotency.Settled)
+	bill := u.Sim.Bill()
 	require.EqualValues(t, 1, bill.Upload(audioID).Started)
 	require.EqualValues(t, 1, bill.ByPath[auddsim.PathRecognize], "units to verify")
 }
 
-func TestRecognitionDoesNotSettleAnUploadThatDidNotArrive(t *testing.T) {
+func TestVerificationDoesNotSettleAnUploadThatDidNotArrive(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, plan{size: big, sim: auddsim.Config{MatchShare: -1, Rules: []auddsim.Rule{
+	u := newUpload(t, plan{size: big, sim: auddsim.Config{MatchShare: -1, Rules: []auddsim.Rule{
 		{Path: auddsim.PathUpload, Fault: auddsim.FaultResetWithinBody},
 	}}})
-	r.env = []string{"REPRISE_UPLOADS_VERIFY=recognize", "REPRISE_UPLOADS_VERIFY_DELAY=1s"}
-	r.startFirst()
-	r.enqueue()
-	require.True(t, r.hurry(patience, func() bool { return r.look().Send.Tries > 0 && r.sim.Bill().ByPath[auddsim.PathRecognize] > 0 }))
-	r.settles(idempotency.Uncertain)
-	require.Empty(t, r.sim.Catalog())
-	require.EqualValues(t, 1, r.sim.Bill().Upload(audioID).Started)
+	u.env = []string{"REPRISE_UPLOADS_VERIFY=recognize", "REPRISE_UPLOADS_VERIFY_DELAY=1s"}
+	u.startFirst()
+	u.enqueue()
+	u.hurry(func() bool { return u.ledgerEntry().Send.Tries > 0 && u.Sim.Bill().ByPath[auddsim.PathRecognize] > 0 })
+	u.requireEnd(idempotency.Uncertain)
+	require.Empty(t, u.Sim.Catalog())
+	require.EqualValues(t, 1, u.Sim.Bill().Upload(audioID).Started)
 }

@@ -9,17 +9,16 @@ import (
 
 	"reprise/idempotency"
 	"reprise/internal/proctest"
-	"reprise/internal/redistest"
 )
 
-// fault is what happens to the worker that stands at a step.
+// fault is what happens to the worker that is stopped at a step.
 type fault struct {
 	name string
-	// ends is where the ledger may stand in the end for a step of a phase;
-	// none = the combination means nothing.
+	// ends has the final states of the ledger that are right after a step of a
+	// phase; a phase without an entry does not apply.
 	ends   map[phase][]idempotency.State
-	meet   func(r *rig) // how the second worker comes in once the first has the task; nil: later
-	happen func(r *rig, s stop)
+	meet   func(u *upload) // starts the second worker while the first has the task; nil: it starts later
+	happen func(u *upload, s stop)
 }
 
 var (
@@ -29,7 +28,7 @@ var (
 	all   = map[phase][]idempotency.State{unlatched: yes, latched: yes, sending: yes, answered: yes, concluded: yes, kept: yes, settled: yes}
 )
 
-// but changes some phases of a table.
+// but returns a copy of m with other ends for a phase.
 func but(m map[phase][]idempotency.State, p phase, ends []idempotency.State) map[phase][]idempotency.State {
 	out := map[phase][]idempotency.State{}
 	maps.Copy(out, m)
@@ -41,110 +40,106 @@ const audDCut = "AudD connection cut"
 
 var faults = []fault{
 	{name: "kill", happen: kill, ends: but(but(but(all, latched, doubt), sending, doubt), answered, doubt)},
-	// A latch that waited long in a frozen worker is stale: whether it was is a matter of seconds.
+	// A latch that a frozen worker held for too long is stale; a few seconds decide.
 	{name: "freeze", happen: freeze, ends: but(all, latched, maybe)},
 	{name: "lost lease", happen: lostLease, ends: all},
-	// The outbox is lost. A worker that has no answer of it for some seconds tries the store again, and does not lose what it holds.
-	{name: "Redis flushed", meet: (*rig).startSecond, happen: flushed, ends: but(all, kept, maybe)},
-	{name: "Redis restarted", meet: (*rig).startSecond, happen: restarted, ends: but(all, kept, maybe)},
+	// The outbox is lost. A worker that waits some seconds for its reply tries the store again and keeps its settlement.
+	{name: "Redis flushed", meet: (*upload).startSecond, happen: flushed, ends: but(all, kept, maybe)},
+	{name: "Redis restarted", meet: (*upload).startSecond, happen: restarted, ends: but(all, kept, maybe)},
 	{name: "database locked", happen: locked, ends: all},
 	{name: "Redis connections cut", happen: redisCut, ends: all},
-	// Whether the worker notices the end of the connection before it writes to it is a matter of luck.
+	// The worker may or may not notice the end of the connection before it writes.
 	{name: audDCut, happen: upstreamCut, ends: map[phase][]idempotency.State{unlatched: maybe, latched: maybe, sending: doubt}},
 }
 
-// kill: SIGKILL, and a fresh worker finds what is left.
-func kill(r *rig, s stop) {
-	r.first.Kill()
+// kill sends SIGKILL and starts another worker.
+func kill(u *upload, s stop) {
+	u.first.Kill()
 	s.drop()
-	r.died()
-	r.ageSends()
-	r.startSecond()
+	u.expireFirst()
+	u.ageSends()
+	u.startSecond()
 }
 
-// freeze: SIGSTOP for so long that another worker takes over, then SIGCONT.
-func freeze(r *rig, s stop) {
-	r.first.Signal(syscall.SIGSTOP)
+// freeze sends SIGSTOP, and SIGCONT after another worker has taken over.
+func freeze(u *upload, s stop) {
+	u.first.Signal(syscall.SIGSTOP)
 	if s.yield != nil {
 		s.yield()
 	}
-	r.died()
-	r.ageSends()
-	r.startSecond()
-	require.True(r.t, r.hurry(patience, r.over), "the second worker does not take over")
+	u.expireFirst()
+	u.ageSends()
+	u.startSecond()
+	u.hurry(u.over, "the second worker does not take over")
 	if s.yield == nil || !s.locks {
 		s.release()
 	}
-	r.first.Signal(syscall.SIGCONT)
-	r.first.Stop(patience)
+	u.first.Signal(syscall.SIGCONT)
+	u.first.Stop(patience)
 }
 
-// lostLease: both workers are well and both are handed the task.
-func lostLease(r *rig, s stop) {
-	if r.second == nil {
-		r.loseLease()
+// lostLease delivers the task to a second worker while the first still runs it.
+func lostLease(u *upload, s stop) {
+	if u.second == nil {
+		u.loseLease()
 	}
-	r.together(s)
+	u.together(s)
 }
 
-// loseLease makes a second worker take the task from the first, which is alive
-// and writes its leases anew every 5 s: they are aged again and again until the
-// second one, which looks for lost leases only as it starts, has taken it.
-func (r *rig) loseLease() {
+// loseLease makes a second worker take the task from the first. The first extends
+// its lease every 5 s, and the second checks for expired leases only when it
+// starts, so the lease is expired repeatedly until the second worker has the task.
+func (u *upload) loseLease() {
 	var second *proctest.Process
-	taken := eventually(patience, func() bool {
-		n, err := redistest.CountTasks(r.t.Context(), r.rdb, queue)
-		require.NoError(r.t, err)
-		if second != nil && n.Active == 0 {
+	proctest.Eventually(u.T, func() bool {
+		if second != nil && u.Counts(queue).Active == 0 {
 			return true
 		}
-		_, err = redistest.AgeLeases(r.t.Context(), r.rdb, queue, redistest.LeaseOver)
-		require.NoError(r.t, err)
+		u.ExpireLeases(queue)
 		if second == nil {
-			second = r.launch("second", r.server.Addr(), r.sim.URL)
+			second = u.launch("second", u.Server.Addr(), u.Sim.URL)
 		}
-		return r.seen(second)
-	})
-	require.True(r.t, taken, "the second worker never takes the task over")
-	r.second = r.up(second)
+		return u.seen(second)
+	}, "the second worker does not take the task over")
+	u.second = u.ready(second)
 }
 
-// flushed: Redis forgets everything, and the task is enqueued anew.
-func flushed(r *rig, s stop) {
-	require.NoError(r.t, r.rdb.FlushAll(r.t.Context()).Err())
-	r.enqueue()
-	r.together(s)
+// flushed empties Redis and enqueues the task again.
+func flushed(u *upload, s stop) {
+	require.NoError(u.T, u.Redis.FlushAll(u.T.Context()).Err())
+	u.enqueue()
+	u.together(s)
 }
 
-// restarted: the same, and every connection is lost.
-func restarted(r *rig, s stop) {
-	r.server.Kill()
-	r.server.Start()
-	r.enqueue()
-	r.together(s)
+// restarted loses all data and connections of Redis and enqueues the task again.
+func restarted(u *upload, s stop) {
+	u.Server.Kill()
+	u.Server.Start()
+	u.enqueue()
+	u.together(s)
 }
 
-// together lets the second worker meet the first's upload, then the first go
-// on to its end. A first that gives its step up by itself, because Redis or
-// the ledger did not answer, may take the task anew before the second does.
-func (r *rig) together(s stop) {
+// together delivers the task to the second worker, then lets the first worker
+// continue and stop. A first worker that gives up at its step, because Redis or
+// the ledger did not answer, may take the task again before the second does.
+func (u *upload) together(s stop) {
 	if s.yield != nil && !s.locks {
 		s.yield()
 	}
-	require.True(r.t, r.hurry(patience, func() bool { return r.seen(r.second) || r.seen(r.first) || r.over() }), "nobody is handed the task")
+	u.hurry(func() bool { return u.seen(u.second) || u.seen(u.first) || u.over() }, "no worker gets the task")
 	s.release()
-	r.first.Stop(patience)
-	r.ageSends() // what the first did not conclude, nobody will
+	u.first.Stop(patience)
+	u.ageSends() // the first worker concludes nothing any more
 }
 
-// locked: the database cannot be written for longer than anybody waits.
-func locked(r *rig, s stop) {
+// locked blocks writes to the database for longer than every timeout.
+func locked(u *upload, s stop) {
 	unlock := func() {}
 	if s.yield != nil && !s.locks {
 		s.yield()
 	}
 	if !s.locks {
-		unlock = r.lock()
+		unlock = u.LockStore("IMMEDIATE")
 		s.release()
 	}
 	proctest.Pass(8 * time.Second)
@@ -154,20 +149,20 @@ func locked(r *rig, s stop) {
 	unlock()
 }
 
-// redisCut: every connection to Redis ends, what was on its way is lost.
-func redisCut(r *rig, s stop) {
-	r.redis.cut()
+// redisCut cuts every connection to Redis; what was in flight is lost.
+func redisCut(u *upload, s stop) {
+	u.toRedis.cut()
 	s.release()
 }
 
-// upstreamCut: the connection to AudD ends.
-func upstreamCut(r *rig, s stop) {
+// upstreamCut cuts the connection to AudD.
+func upstreamCut(u *upload, s stop) {
 	if s.late {
-		r.upstream.shut() // the dial is refused
-		require.True(r.t, eventually(patience, func() bool { return r.seen(r.first) }))
-		r.upstream.open()
+		u.toAudD.close() // the dial is refused
+		proctest.Eventually(u.T, func() bool { return u.seen(u.first) })
+		u.toAudD.open()
 		return
 	}
-	r.upstream.cut()
+	u.toAudD.cut()
 	s.release()
 }

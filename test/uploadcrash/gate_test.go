@@ -15,9 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gate forwards TCP connections and holds, on demand, what passes: a request
-// before the server sees it, or an answer before the client sees it. Safe for
-// concurrent use.
+// gate is a TCP proxy that holds, on demand, a request before the server gets it
+// or an answer before the client gets it. Safe for concurrent use.
 type gate struct {
 	t      *testing.T
 	target string
@@ -25,8 +24,8 @@ type gate struct {
 	wg     sync.WaitGroup
 
 	mu      sync.Mutex
-	ln      net.Listener // nil while shut
-	blocked []net.Conn   // what fills the queue of a gate that accepts late
+	ln      net.Listener // nil while closed
+	blocked []net.Conn   // fills the accept queue of a late gate
 	links   map[*link]struct{}
 	holds   []*hold
 }
@@ -36,18 +35,18 @@ type link struct {
 	client, server *net.TCPConn
 	over           chan struct{} // closed by reset
 	once           sync.Once
-	request        []byte // what the client sent since the server's last bytes (its end)
-	total          int64  // how much that was
+	request        []byte // the last bytes that the client sent since the server's last bytes
+	total          int64  // the number of all those bytes
 }
 
-// passing is what a hold looks at.
+// passing is the traffic that a hold matches.
 type passing struct {
 	request []byte
 	total   int64
 	reply   []byte // nil while the request passes
 }
 
-// hold stops everything that matches until it is released.
+// hold holds all traffic that matches until it is released.
 type hold struct {
 	match    func(passing) bool
 	reply    bool
@@ -62,12 +61,15 @@ func newGate(t *testing.T, target string) *gate {
 	require.NoError(t, err)
 	g := &gate{t: t, target: target, addr: ln.Addr().String(), links: map[*link]struct{}{}}
 	g.serve(ln)
-	t.Cleanup(g.close)
+	t.Cleanup(func() {
+		g.close()
+		g.wg.Wait()
+	})
 	return g
 }
 
-// newLateGate takes no connection before serveLate: dials hang, because the
-// queue of the listening socket is full.
+// newLateGate accepts no connection before serveLate: dials hang, because the
+// accept queue of the socket is full.
 func newLateGate(t *testing.T, target string) *gate {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -79,7 +81,10 @@ func newLateGate(t *testing.T, target string) *gate {
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	g := &gate{t: t, target: target, addr: ln.Addr().String(), links: map[*link]struct{}{}, ln: ln}
-	t.Cleanup(g.close)
+	t.Cleanup(func() {
+		g.close()
+		g.wg.Wait()
+	})
 	for {
 		conn, err := net.DialTimeout("tcp", g.addr, 300*time.Millisecond)
 		if err != nil {
@@ -89,7 +94,7 @@ func newLateGate(t *testing.T, target string) *gate {
 	}
 }
 
-// serveLate lets the connections in that newLateGate kept out.
+// serveLate begins to accept connections.
 func (g *gate) serveLate() {
 	g.mu.Lock()
 	ln, blocked := g.ln, g.blocked
@@ -118,8 +123,8 @@ func (g *gate) serve(ln net.Listener) {
 	})
 }
 
-// shut refuses new connections and resets those there are, until open.
-func (g *gate) shut() {
+// close refuses new connections and resets the open ones, until open.
+func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range g.blocked {
@@ -139,7 +144,7 @@ func (g *gate) open() {
 	g.serve(ln)
 }
 
-// cut resets all connections once; what was held is lost.
+// cut resets all connections once; held traffic is lost.
 func (g *gate) cut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -152,15 +157,7 @@ func (g *gate) cutLocked() {
 	}
 }
 
-func (g *gate) close() {
-	g.shut()
-	g.wg.Wait()
-}
-
-func (g *gate) holdRequest(match func(passing) bool) *hold { return g.hold(match, false) }
-
-func (g *gate) holdReply(match func(passing) bool) *hold { return g.hold(match, true) }
-
+// hold holds matching requests or, if reply is true, their answers.
 func (g *gate) hold(match func(passing) bool, reply bool) *hold {
 	h := &hold{match: match, reply: reply, reached: make(chan struct{}), released: make(chan struct{})}
 	g.mu.Lock()
@@ -169,7 +166,7 @@ func (g *gate) hold(match func(passing) bool, reply bool) *hold {
 	return h
 }
 
-// release lets go what is held and holds nothing more.
+// release forwards what a hold holds and ends the hold.
 func (g *gate) release(h *hold) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -179,7 +176,7 @@ func (g *gate) release(h *hold) {
 	}
 }
 
-// drop loses what is held and holds nothing more.
+// drop resets all connections and ends the hold.
 func (g *gate) drop(h *hold) {
 	g.mu.Lock()
 	g.cutLocked()
@@ -197,7 +194,7 @@ func (l *link) reset() {
 }
 
 func (g *gate) connect(client *net.TCPConn) {
-	_ = client.SetReadBuffer(64 << 10) // what is held must also be felt by the sender
+	_ = client.SetReadBuffer(64 << 10) // a small buffer: the sender soon blocks while its data is held
 	conn, err := net.Dial("tcp", g.target)
 	if err != nil {
 		_ = client.SetLinger(0)
@@ -215,7 +212,7 @@ func (g *gate) connect(client *net.TCPConn) {
 	pumps.Go(func() { g.pump(l, l.client, l.server, g.onRequest) })
 	pumps.Go(func() { g.pump(l, l.server, l.client, g.onReply) })
 	pumps.Wait()
-	l.once.Do(func() { // both sides ended by themselves: an ordinary close
+	l.once.Do(func() { // both sides closed: an orderly end
 		close(l.over)
 		_ = l.client.Close()
 		_ = l.server.Close()
@@ -225,17 +222,17 @@ func (g *gate) connect(client *net.TCPConn) {
 	g.mu.Unlock()
 }
 
-func (g *gate) pump(l *link, from, to *net.TCPConn, look func(*link, []byte) *hold) {
+func (g *gate) pump(l *link, from, to *net.TCPConn, held func(*link, []byte) *hold) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			if h := look(l, buf[:n]); h != nil {
+			if h := held(l, buf[:n]); h != nil {
 				h.once.Do(func() { close(h.reached) })
 				select {
 				case <-h.released:
 				case <-l.over:
-					return // what was held is lost
+					return
 				}
 			}
 			if _, werr := to.Write(buf[:n]); werr != nil {
@@ -284,8 +281,8 @@ func (g *gate) heldLocked(p passing, reply bool) *hold {
 	return nil
 }
 
-// containing matches a request with all the texts, and its answer unless Redis
-// only says that it does not know the script yet.
+// containing matches a request that contains all the texts, and its answer unless
+// that is a NOSCRIPT error.
 func containing(texts ...string) func(passing) bool {
 	return func(p passing) bool {
 		for _, text := range texts {
@@ -301,7 +298,7 @@ func without(match func(passing) bool, text string) func(passing) bool {
 	return func(p passing) bool { return match(p) && !bytes.Contains(p.request, []byte(text)) }
 }
 
-// bodyBegan matches an HTTP request of which body bytes have arrived.
+// bodyBegan matches an upload request once body bytes have arrived.
 func bodyBegan(p passing) bool {
 	_, body, found := bytes.Cut(p.request, []byte("\r\n\r\n"))
 	return found && len(body) > 0 && bytes.HasPrefix(p.request, []byte("POST /upload/"))

@@ -10,6 +10,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	proctest.AtOnce(16) // cells wait for leases, permits and locks most of the time
+	proctest.AtOnce(16) // cells mostly wait for leases, permits and locks
 	goleak.VerifyTestMain(proctest.Build(redistest.Wrap(m), "worker"), redistest.IgnoreRedial())
 }
+
+const patience = proctest.Patience
