@@ -8,7 +8,7 @@ import (
 
 // Patience bounds the waits for a state. It only ends a test that hangs: on a
 // machine that is busy with other work every step is slow.
-const Patience = 2 * time.Minute
+const Patience = 3 * time.Minute
 
 // Eventually waits until ok is true and fails the test if it is not within
 // Patience. The message is optional: a format and its arguments. An argument of

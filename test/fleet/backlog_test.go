@@ -13,31 +13,30 @@ import (
 	"reprise/admission"
 	"reprise/internal/auddsim"
 	"reprise/internal/proctest"
+	"reprise/internal/queue/asynqkey"
 	"reprise/worker"
 )
 
-// pending are the ids of a queue's pending tasks, the next one first.
-func (r *rig) pending(queue string) []string {
-	r.t.Helper()
-	ids, err := r.rdb.LRange(r.t.Context(), "asynq:{"+queue+"}:pending", 0, -1).Result()
-	require.NoError(r.t, err)
-	for i, j := 0, len(ids)-1; i < j; i, j = i+1, j-1 {
-		ids[i], ids[j] = ids[j], ids[i]
-	}
+// pending returns the ids of a queue's pending tasks, the next one first.
+func (f *fleet) pending(queue string) []string {
+	f.T.Helper()
+	ids, err := f.Redis.LRange(f.T.Context(), asynqkey.Of(queue, asynqkey.Pending), 0, -1).Result()
+	require.NoError(f.T, err)
+	slices.Reverse(ids)
 	return ids
 }
 
-// set writes a field of the gates' state, as if time had passed.
-func (r *rig) set(hash, field string, value any) {
-	r.t.Helper()
-	require.NoError(r.t, r.rdb.HSet(r.t.Context(), admission.DefaultPrefix+hash, field, value).Err())
+// set writes a field of the gates' state, to make time pass.
+func (f *fleet) set(hash, field string, value any) {
+	f.T.Helper()
+	require.NoError(f.T, f.Redis.HSet(f.T.Context(), admission.DefaultPrefix+hash, field, value).Err())
 }
 
-// retrying tells what waits in a queue's retry set, for people.
-func (r *rig) retrying(queue string) string {
-	r.t.Helper()
-	list, err := r.inspect.ListRetryTasks(queue)
-	require.NoError(r.t, err)
+// retries describes the tasks in a queue's retry set.
+func (f *fleet) retries(queue string) string {
+	f.T.Helper()
+	list, err := f.Inspector.ListRetryTasks(queue)
+	require.NoError(f.T, err)
 	var b strings.Builder
 	for _, info := range list {
 		fmt.Fprintf(&b, "%s in %s: %s\n", info.ID, time.Until(info.NextProcessAt).Round(time.Second), info.LastErr)
@@ -47,77 +46,75 @@ func (r *rig) retrying(queue string) string {
 
 const mainState = "state:main:recognize"
 
-func TestTwentyThousandTasksStayPendingInOrderWhileEverySourceIsShut(t *testing.T) {
+func TestBacklogStaysPendingInOrderWhileEverySourceIsBlocked(t *testing.T) {
 	t.Parallel()
 	const backlog, workers = 20_000, 4
-	const rest, tick = 10 * time.Minute, time.Millisecond // Redis counts in ticks
-	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{retryAfter("*", "600")}})
-	r.send("", "backlog", backlog)
-	before := r.pending(recognize)
+	const rest, tick = 10 * time.Minute, time.Millisecond // Redis stores milliseconds
+	f := newFleet(t, auddsim.Config{Rules: []auddsim.Rule{retryAfter("*", "600")}})
+	f.send("", "backlog", backlog)
+	before := f.pending(recognize)
 	require.Len(t, before, backlog)
-	r.fleet(workers, func(o *worker.Options) { o.Slots.Recognize = 16 })
-	r.closed(recognize, "auto:throttle", 30*time.Second)
-	r.quiet(recognize)
-	reason, asked, shut := r.reasons(recognize).Reasons[0], r.throttled()[0].At.Add(rest), r.source(mainSource).ThrottledUntil
-	require.WithinRange(t, shut, asked.Add(-tick), time.Now().Add(rest), "as long as asked")
-	require.WithinRange(t, reason.Until, shut.Add(-tick), time.Now().Add(rest), "and the queue with it")
+	f.start(workers, func(o *worker.Options) { o.Slots.Recognize = 16 })
+	f.waitPaused(recognize, "auto:throttle")
+	f.waitQuiet(recognize)
+	reason, answered, until := f.reasons(recognize).Reasons[0], f.throttled()[0].At.Add(rest), f.source(mainSource).ThrottledUntil
+	require.WithinRange(t, until, answered.Add(-tick), time.Now().Add(rest), "end of the throttle")
+	require.WithinRange(t, reason.Until, until.Add(-tick), time.Now().Add(rest), "end of the pause")
 	require.Contains(t, reason.Evidence, mainSource)
 
-	counts := r.counts(recognize)
-	require.LessOrEqual(t, counts.Retry+counts.Scheduled, workers*16, "at most what was in slots waits in the retry set")
-	require.True(t, eventually(20*time.Second, func() bool {
-		c := r.counts(recognize)
-		return c.Retry+c.Scheduled <= 1 // the throttled one; the others came back
-	}), "%s", r.retrying(recognize))
-	taken := r.inOrder(before, r.pending(recognize))
-	require.LessOrEqual(t, taken, workers*16+int(r.sim.Sums().Units), "tasks that left the front of the queue")
+	counts := f.Counts(recognize)
+	require.LessOrEqual(t, counts.Retry+counts.Scheduled, workers*16, "only tasks from slots wait in the retry set")
+	proctest.Eventually(t, func() bool {
+		c := f.Counts(recognize)
+		return c.Retry+c.Scheduled <= 1 // the throttled task; the others are pending again
+	}, "%s", func() any { return f.retries(recognize) })
+	taken := f.requireOrder(before, f.pending(recognize))
+	require.LessOrEqual(t, taken, workers*16+int(f.Sim.Sums().Units), "tasks that left the front of the queue")
 
-	// A person's pause on top stays when the automatic one goes.
-	pauses := r.gates.Pauses()
+	// An operator's pause stays when the automatic one ends.
+	pauses := f.gates.Pauses()
 	_, _, err := pauses.Add(t.Context(), recognize, admission.PauseReason{Name: admission.ReasonManual, By: "test"})
 	require.NoError(t, err)
-	r.set(mainState, "throttled_until", 0)
-	require.True(t, eventually(5*time.Second, func() bool { return !r.reasons(recognize).Has("auto:throttle") }))
+	f.set(mainState, "throttled_until", 0)
+	proctest.Eventually(t, func() bool { return !f.reasons(recognize).Has("auto:throttle") })
 	proctest.Pass(1500 * time.Millisecond)
-	require.True(t, r.paused(recognize))
-	require.True(t, r.reasons(recognize).Has(admission.ReasonManual))
+	require.True(t, f.paused(recognize))
+	require.True(t, f.reasons(recognize).Has(admission.ReasonManual))
 
-	// Shut once more, with nobody's pause in the way: opening starts within 2 s.
-	r.set(mainState, "throttled_until", time.Now().Add(rest).UnixMilli())
+	// Throttled again without an operator's pause: the queue opens within 2 s.
+	f.set(mainState, "throttled_until", time.Now().Add(rest).UnixMilli())
 	_, _, err = pauses.Remove(t.Context(), recognize, admission.ReasonManual)
 	require.NoError(t, err)
-	r.closed(recognize, "auto:throttle", 10*time.Second)
-	r.quiet(recognize)
-	left := r.pending(recognize)
-	calls := len(r.requests())
-	r.set(mainState, "throttled_until", 0)
-	took, started := turns(20*time.Second, func() bool { return len(r.requests()) > calls })
-	require.True(t, started)
-	require.LessOrEqual(t, took, 2*time.Second, "opening starts within 2 s")
-	require.GreaterOrEqual(t, len(left), backlog-int(r.sim.Sums().Units)-workers*16-1)
-	for _, w := range r.workers {
+	f.waitPaused(recognize, "auto:throttle")
+	f.waitQuiet(recognize)
+	left := f.pending(recognize)
+	calls := len(f.requests())
+	f.set(mainState, "throttled_until", 0)
+	took := turns(t, func() bool { return len(f.requests()) > calls })
+	require.LessOrEqual(t, took, 2*time.Second, "time until the first call")
+	require.GreaterOrEqual(t, len(left), backlog-int(f.Sim.Sums().Units)-workers*16-1)
+	for _, w := range f.workers {
 		w.stop()
 	}
 }
 
-// throttled are the requests that were answered with 429.
-func (r *rig) throttled() []auddsim.Request {
-	return slices.DeleteFunc(r.requests(), func(q auddsim.Request) bool { return q.Status != http.StatusTooManyRequests })
+// throttled returns the requests that were answered with 429.
+func (f *fleet) throttled() []auddsim.Request {
+	return slices.DeleteFunc(f.requests(), func(q auddsim.Request) bool { return q.Status != http.StatusTooManyRequests })
 }
 
-// inOrder makes sure that the pending list is what it was, less what was taken
-// from its front, plus what came back to its end; it returns how many were
-// taken.
-func (r *rig) inOrder(before, after []string) (taken int) {
-	r.t.Helper()
+// requireOrder requires that the pending list has kept its order: tasks were
+// taken from its front only, and some were appended. It returns how many were taken.
+func (f *fleet) requireOrder(before, after []string) (taken int) {
+	f.T.Helper()
 	at := make(map[string]int, len(before))
 	for i, id := range before {
 		at[id] = i
 	}
-	require.NotEmpty(r.t, after)
+	require.NotEmpty(f.T, after)
 	taken = at[after[0]]
 	for i := range len(before) - taken {
-		require.Equal(r.t, before[taken+i], after[i], "the pending list keeps its order")
+		require.Equal(f.T, before[taken+i], after[i], "the pending list keeps its order")
 	}
 	return taken
 }

@@ -15,149 +15,148 @@ import (
 	"reprise/worker"
 )
 
+// The log lines about a source that becomes blocked and admits calls again.
 const shutLine, openLine = "source takes no calls", "source takes calls again"
 
-// failing is a rule that answers 503 until it is removed.
+// failing answers with 503 until it is removed.
 var failing = auddsim.Rule{ID: "failing", Path: auddsim.PathRecognize, Status: http.StatusServiceUnavailable}
 
-// cooldown makes the breaker's cooldown short and the same after every probe.
+// cooldown sets the cooldown of the circuit breaker, the same after every probe.
 func cooldown(d time.Duration) func(*worker.Options) {
 	return func(o *worker.Options) {
 		o.Admission.Breaker.Cooldown, o.Admission.Breaker.CooldownMax = d, d
 	}
 }
 
-func TestAFailingSourceIsShutForAllWorkersAndProbedOncePerCooldown(t *testing.T) {
+func TestFailingSourceIsBlockedForAllWorkersAndProbedOncePerCooldown(t *testing.T) {
 	t.Parallel()
 	const rest, probes = 2 * time.Second, 4
-	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{failing}})
-	payloads := r.send("", "failing", 60)
-	r.fleet(3, cooldown(rest))
-	require.True(t, eventually(20*time.Second, func() bool { return r.source(mainSource).BreakerOpen }))
-	r.calm() // calls that were on their way have ended
+	f := newFleet(t, auddsim.Config{Rules: []auddsim.Rule{failing}})
+	payloads := f.send("", "failing", 60)
+	f.start(3, cooldown(rest))
+	proctest.Eventually(t, func() bool { return f.source(mainSource).BreakerOpen })
+	f.waitNoPermit() // every call admitted before has ended
 	from := time.Now()
-	took, ok := turns(60*time.Second, func() bool { return len(r.since(from)) >= probes })
-	require.True(t, ok)
-	seen := r.since(from)
+	took := turns(t, func() bool { return len(f.since(from)) >= probes })
+	seen := f.since(from)
 	for i := 1; i < len(seen); i++ {
 		gap := seen[i].At.Sub(seen[i-1].At)
-		require.GreaterOrEqual(t, gap, rest-time.Millisecond, "one probe in a cooldown, over all workers")
+		require.GreaterOrEqual(t, gap, rest-time.Millisecond, "time between probes of all workers")
 	}
-	require.Less(t, took, 2*probes*rest, "and about one in each")
-	again := func() time.Time { return r.source(mainSource).BreakerUntil }
-	require.True(t, eventually(20*time.Second, func() bool { return again().After(seen[len(seen)-1].At) }))
-	require.LessOrEqual(t, again(), time.Now().Add(rest), "it does not grow")
-	for _, w := range r.workers {
-		says := func() int { return len(w.log.Lines(shutLine, "gate", string(admission.GateBreaker))) }
-		require.True(t, eventually(20*time.Second, func() bool { return says() > 0 }), "worker %s says it", w.name)
-		require.Equal(t, 1, says(), "worker %s says it once", w.name)
+	require.Less(t, took, 2*probes*rest, "time of all probes")
+	again := func() time.Time { return f.source(mainSource).BreakerUntil }
+	proctest.Eventually(t, func() bool { return again().After(seen[len(seen)-1].At) })
+	require.LessOrEqual(t, again(), time.Now().Add(rest), "the cooldown does not grow")
+	for _, w := range f.workers {
+		blocked := func() int { return len(w.log.Lines(shutLine, "gate", string(admission.GateBreaker))) }
+		proctest.Eventually(t, func() bool { return blocked() > 0 }, "worker %s logs it", w.name)
+		require.Equal(t, 1, blocked(), "lines of worker %s", w.name)
 		require.Empty(t, w.log.Lines(openLine))
 	}
 	probing := 0
-	for _, w := range r.workers {
+	for _, w := range f.workers {
 		probing += len(w.log.Lines("probing a source"))
 	}
 	require.GreaterOrEqual(t, probing, probes)
 
-	r.sim.RemoveRules(failing.ID)
-	r.allDone(payloads, 30*time.Second)
-	require.False(t, r.source(mainSource).BreakerOpen)
-	for _, w := range r.workers {
+	f.Sim.RemoveRules(failing.ID)
+	f.waitDone(payloads)
+	require.False(t, f.source(mainSource).BreakerOpen)
+	for _, w := range f.workers {
 		require.Len(t, w.log.Lines(shutLine, "gate", string(admission.GateBreaker)), 1, "worker %s", w.name)
-		require.Len(t, w.log.Lines(openLine), 1, "worker %s says once that it is over", w.name)
+		require.Len(t, w.log.Lines(openLine), 1, "worker %s", w.name)
 	}
 }
 
-// permitLife is the default; work gives it to workers that may die.
+// permitLife is the default lifetime of a permit; worker processes have it.
 const permitLife = 12 * time.Second
 
-func TestAProberKilledInTheMiddleOfItsProbeIsReplacedWithinItsPermitsLife(t *testing.T) {
+func TestKilledProberIsReplacedWithinThePermitsLifetime(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{failing}})
+	f := newFleet(t, auddsim.Config{Rules: []auddsim.Rule{failing}})
 	const rest = 2 * time.Second
-	fleet := []*proctest.Process{r.process(rest), r.process(rest)}
-	payloads := r.send("", "prober", 30)
-	require.True(t, eventually(20*time.Second, func() bool { return r.source(mainSource).BreakerOpen }))
-	r.calm() // what comes from now on are probes
-	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize, Times: 1})
-	held := r.held(1)[0]
-	r.sim.RemoveRules(failing.ID)
-	probe, dead := r.source(mainSource), -1
-	require.True(t, eventually(10*time.Second, func() bool { // its log comes by another way than its request
+	fleet := []*proctest.Process{f.process(rest), f.process(rest)}
+	payloads := f.send("", "prober", 30)
+	proctest.Eventually(t, func() bool { return f.source(mainSource).BreakerOpen })
+	f.waitNoPermit() // the next calls are probes
+	hold := f.Sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize, Times: 1})
+	held := f.WaitHeld(1)[0]
+	f.Sim.RemoveRules(failing.ID)
+	probe, dead := f.source(mainSource), -1
+	proctest.Eventually(t, func() bool { // the log may arrive after the request
 		dead = slices.IndexFunc(fleet, func(p *proctest.Process) bool { return probes(p, probe.Epoch) })
 		return dead >= 0
-	}), "nobody says that it probes")
+	}, "no worker logs its probe")
 	fleet[dead].Kill()
-	permit, err := r.gates.TaskState(t.Context(), probe.ProbeKey)
+	permit, err := f.gates.TaskState(t.Context(), probe.ProbeKey)
 	require.NoError(t, err)
 	require.True(t, permit.Probe)
-	next := func() []auddsim.Request { return r.sim.Requests(auddsim.Filter{AfterSeq: held.Seq}) }
-	require.True(t, eventually(permitLife, func() bool { return len(next()) > 0 || time.Now().After(permit.Until) }))
-	took, ok := turns(20*time.Second, func() bool { return len(next()) > 0 })
-	require.True(t, ok, "nobody probes any more")
-	require.LessOrEqual(t, took, 3*time.Second, "replaced within the permit's life")
-	require.False(t, next()[0].At.Before(permit.Until), "not before the permit ended")
+	next := func() []auddsim.Request { return f.Sim.Requests(auddsim.Filter{AfterSeq: held.Seq}) }
+	proctest.Eventually(t, func() bool { return len(next()) > 0 || time.Now().After(permit.Until) })
+	took := turns(t, func() bool { return len(next()) > 0 }, "no worker probes any more")
+	require.LessOrEqual(t, took, 3*time.Second, "time from the end of the permit to the next probe")
+	require.False(t, next()[0].At.Before(permit.Until), "no probe before the permit ended")
 
-	r.sim.Release(hold)
-	alive := len(payloads) - slots // asynq gives the dead worker's tasks to others later
-	require.True(t, eventually(30*time.Second, func() bool { return r.counts(recognize).Completed >= alive }), "%+v", r.counts(recognize))
-	require.False(t, r.source(mainSource).BreakerOpen)
+	f.Sim.Release(hold)
+	alive := len(payloads) - slots // asynq delivers the dead worker's tasks again later
+	proctest.Eventually(t, func() bool { return f.Counts(recognize).Completed >= alive }, "%+v", f.show)
+	require.False(t, f.source(mainSource).BreakerOpen)
 }
 
-// probes reports whether a process said that it probes in this epoch: each
-// probe that fails begins another.
+// probes reports whether a process logged a probe in this epoch; each failed
+// probe begins another epoch.
 func probes(p *proctest.Process, epoch int64) bool {
 	return slices.ContainsFunc(p.Log.Lines("probing a source"), func(l proctest.Line) bool { return l.Number("epoch") == float64(epoch) })
 }
 
-func TestLateFailuresOfBeforeARecoveryChangeNothing(t *testing.T) {
+func TestLateFailuresFromBeforeARecoveryChangeNothing(t *testing.T) {
 	t.Parallel()
 	late := auddsim.Rule{ID: "late", URL: "*late*", Status: http.StatusServiceUnavailable}
-	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{late, failing}})
-	hold := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*late*"})
+	f := newFleet(t, auddsim.Config{Rules: []auddsim.Rule{late, failing}})
+	hold := f.Sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*late*"})
 	const kept = 5 // as many as open a breaker
-	old := r.send("", "late", kept)
-	r.fleet(2, func(o *worker.Options) {
+	old := f.send("", "late", kept)
+	f.start(2, func(o *worker.Options) {
 		cooldown(time.Second)(o)
-		o.Admission.Breaker.Window = time.Millisecond                      // no success counts as evidence of health
-		o.SlotWait, o.Timeouts.Recognize = 10*time.Second, 100*time.Second // the held calls wait for all this
+		o.Admission.Breaker.Window = time.Millisecond                      // no success counts for the breaker
+		o.SlotWait, o.Timeouts.Recognize = 10*time.Second, 100*time.Second // longer than the calls are held
 	})
-	r.held(kept)
-	fresh := r.send("", "fresh", 30)
-	require.True(t, eventually(20*time.Second, func() bool { return r.source(mainSource).BreakerOpen }))
-	r.sim.RemoveRules(failing.ID)
-	require.True(t, eventually(20*time.Second, func() bool { return !r.source(mainSource).BreakerOpen }), "a probe closes it")
-	epoch := r.source(mainSource).Epoch
+	f.WaitHeld(kept)
+	fresh := f.send("", "fresh", 30)
+	proctest.Eventually(t, func() bool { return f.source(mainSource).BreakerOpen })
+	f.Sim.RemoveRules(failing.ID)
+	proctest.Eventually(t, func() bool { return !f.source(mainSource).BreakerOpen }, "a probe closes it")
+	epoch := f.source(mainSource).Epoch
 	require.GreaterOrEqual(t, epoch, int64(2))
 
-	require.Len(t, r.held(kept), kept)
-	r.sim.RemoveRules(late.ID) // those that are held have their answer
-	r.sim.Release(hold)        // and fail now, for what was before
-	r.allDone(append(old, fresh...), 60*time.Second)
-	failed := slices.DeleteFunc(r.requests(), func(q auddsim.Request) bool {
+	require.Len(t, f.WaitHeld(kept), kept)
+	f.Sim.RemoveRules(late.ID) // the held requests keep their answers
+	f.Sim.Release(hold)
+	f.waitDone(append(old, fresh...))
+	failed := slices.DeleteFunc(f.requests(), func(q auddsim.Request) bool {
 		return q.Status != http.StatusServiceUnavailable || !strings.Contains(q.URL, "late")
 	})
 	require.Len(t, failed, kept)
-	s := r.source(mainSource)
-	require.Equal(t, epoch, s.Epoch, "nothing was shut or opened")
+	s := f.source(mainSource)
+	require.Equal(t, epoch, s.Epoch, "the breaker has not changed")
 	require.Zero(t, s.Failures)
-	for _, w := range r.workers {
+	for _, w := range f.workers {
 		require.LessOrEqual(t, len(w.log.Lines(shutLine, "gate", string(admission.GateBreaker))), 1)
 	}
 }
 
-func TestAStormOfThrottlesOpensNoBreaker(t *testing.T) {
+func TestThrottlesOpenNoBreaker(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{{Path: auddsim.PathRecognize, Status: http.StatusTooManyRequests, Times: 40}}})
-	payloads := r.send("", "storm", 60)
-	r.fleet(3, nil)
-	r.allDone(payloads, 90*time.Second)
-	s := r.source(mainSource)
+	f := newFleet(t, auddsim.Config{Rules: []auddsim.Rule{{Path: auddsim.PathRecognize, Status: http.StatusTooManyRequests, Times: 40}}})
+	payloads := f.send("", "storm", 60)
+	f.start(3, nil)
+	f.waitDone(payloads)
+	s := f.source(mainSource)
 	require.False(t, s.BreakerOpen)
-	require.Zero(t, s.Epoch, "nothing was ever shut but by the throttle")
-	require.EqualValues(t, 40, r.sim.Sums().HTTP429)
-	for _, w := range r.workers {
-		require.Empty(t, w.log.Lines(shutLine), "worker %s: throttles of a moment are no news", w.name)
+	require.Zero(t, s.Epoch, "the breaker has not changed")
+	require.EqualValues(t, 40, f.Sim.Sums().HTTP429)
+	for _, w := range f.workers {
+		require.Empty(t, w.log.Lines(shutLine), "worker %s logs no short throttle", w.name)
 	}
-	r.once(payloads)
+	f.requireOnce(payloads)
 }

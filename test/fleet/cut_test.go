@@ -15,59 +15,56 @@ import (
 	"reprise/worker"
 )
 
-// A permit is trusted for 2 s less than it lives, counted from before the
-// request that last confirmed it. What Redis confirmed last before a cut is
-// therefore not trusted later than that into it, whoever holds it; and no new
-// permit can be had until Redis is back.
+// trusted is the time for which a permit is valid after a cut: 2 s less than its
+// lifetime, counted from before the request that last renewed it. No permit is
+// granted until Redis is back.
 const trusted = permitLife - 2*time.Second
 
-// downEvery is the least time between two lines about one outage.
+// downEvery is the least time between two log lines about one outage.
 const downEvery = 10 * time.Second
 
-func TestRedisCutUnderLoadLetsNoCallGoWithoutAPermit(t *testing.T) {
+func TestRedisCutUnderLoadAdmitsNoCallWithoutAPermit(t *testing.T) {
 	t.Parallel()
 	const n, cut = 1500, 13 * time.Second
-	r := newRig(t, auddsim.Config{Limits: auddsim.Limits{Latency: 60 * time.Millisecond, Jitter: 0.5}})
-	payloads := r.send("", "cut", n)
-	r.fleet(2, func(o *worker.Options) {
+	f := newFleet(t, auddsim.Config{Limits: auddsim.Limits{Latency: 60 * time.Millisecond, Jitter: 0.5}})
+	payloads := f.send("", "cut", n)
+	f.start(2, func(o *worker.Options) {
 		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {RequestsPerMinute: 6000, Concurrency: 2 * slots}}
 		o.Admission.AIMD.Off, o.Admission.PermitTTL = true, permitLife
 	})
-	require.True(t, eventually(30*time.Second, func() bool { return r.sim.Sums().Units >= 300 }))
-	r.proxy.Cut()
+	proctest.Eventually(t, func() bool { return f.Sim.Sums().Units >= 300 })
+	f.Proxy.Cut()
 	begun := time.Now()
 	proctest.Pass(cut)
 	restored := time.Now()
-	r.proxy.Restore()
+	f.Proxy.Restore()
 	var during int
-	for _, q := range r.since(begun) {
+	for _, q := range f.since(begun) {
 		if q.At.After(restored) {
 			break
 		}
 		during++
-		require.LessOrEqual(t, q.At.Sub(begun), trusted+time.Second, "a call began on a permit that nobody can trust any more")
+		require.LessOrEqual(t, q.At.Sub(begun), trusted+time.Second, "a call began on a permit that is no longer valid")
 	}
-	require.LessOrEqual(t, during, 2*slots, "at most the permits that were granted before")
-	for _, w := range r.workers {
+	require.LessOrEqual(t, during, 2*slots, "calls on permits from before the cut")
+	for _, w := range f.workers {
 		lines := slices.DeleteFunc(w.log.Lines("no call can be admitted; tasks wait"), func(l proctest.Line) bool { return l.At().Before(begun) })
 		require.NotEmpty(t, lines)
-		require.LessOrEqual(t, len(lines), 1+int(time.Since(begun)/downEvery), "a line now and then, not one a task")
+		require.LessOrEqual(t, len(lines), 1+int(time.Since(begun)/downEvery), "lines per outage, not per task")
 	}
 
-	r.allDone(payloads, 90*time.Second)
-	require.True(t, eventually(30*time.Second, func() bool { return r.counts(recognize).Completed == n }), "%+v", r.counts(recognize))
-	require.EqualValues(t, n, r.sim.Sums().Units, "units billed")
+	f.waitDone(payloads)
+	proctest.Eventually(t, func() bool { return f.Counts(recognize).Completed == n }, "%+v", f.show)
+	require.EqualValues(t, n, f.Sim.Sums().Units, "units billed")
 	sent := 0
-	for _, q := range r.requests() {
-		if q.BodyBytes > 0 { // the head of a call that its permit no longer covers may be seen, a body never
+	for _, q := range f.requests() {
+		if q.BodyBytes > 0 { // a call whose permit has ended may send its head, never its body
 			sent++
 		}
 	}
 	require.Equal(t, n, sent, "one request with a body each")
-	calls, err := r.store.Calls(t.Context(), store.CallFilter{Limit: 2 * n})
-	require.NoError(t, err)
 	answered := map[string]int{}
-	for _, c := range calls {
+	for _, c := range f.Calls(store.CallFilter{Limit: 2 * n}) {
 		if c.Outcome == tasks.Match || c.Outcome == tasks.NoMatch {
 			answered[c.Key]++
 		}
@@ -75,5 +72,5 @@ func TestRedisCutUnderLoadLetsNoCallGoWithoutAPermit(t *testing.T) {
 	for _, p := range payloads {
 		require.Equal(t, 1, answered[p.Key], "answered calls of %s", p.Input.URL)
 	}
-	require.True(t, eventually(20*time.Second, func() bool { return r.source(mainSource).InFlight == 0 }), "every permit is back")
+	proctest.Eventually(t, func() bool { return f.source(mainSource).InFlight == 0 }, "every permit is released")
 }

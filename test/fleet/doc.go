@@ -1,7 +1,7 @@
-// Package fleet tests what several workers on one Redis do together: one
-// breaker, one probe, one budget, one pause for all of them. Workers run in
-// this process, each with its own connections and log, or, where one has to be
-// killed, as a process of its own. Redis, the store and the simulator are
-// real; what happened is read from the simulator's log, the call rows, asynq's
-// queues and the gates' state.
+// Package fleet tests what several workers on one Redis do together: one circuit
+// breaker, one probe, one budget and one pause for all of them. Workers run in
+// the test process, each with its own connections and log; a worker that a test
+// kills is a process of its own. Redis, the store and the simulator are real;
+// the results are read from the simulator's log, the call rows, asynq's queues
+// and the state of the gates.
 package fleet

@@ -16,10 +16,10 @@ import (
 	"reprise/worker"
 )
 
-// called are the moments at which tasks of a name were called for.
-func (r *rig) called(name string) []time.Time {
+// called returns the times of the calls for tasks of a name.
+func (f *fleet) called(name string) []time.Time {
 	var out []time.Time
-	for _, q := range r.requests() {
+	for _, q := range f.requests() {
 		if strings.Contains(q.URL, "/"+name+"-") {
 			out = append(out, q.At)
 		}
@@ -27,142 +27,136 @@ func (r *rig) called(name string) []time.Time {
 	return out
 }
 
-func TestABackfillNeverTakesMoreThanItsShareAndLiveWorkWaitsLittle(t *testing.T) {
+func TestBackfillKeepsToItsShareAndLiveTasksAreNotDelayed(t *testing.T) {
 	t.Parallel()
-	// Its share is little, so that also a starved machine could take more.
+	// The share is so small that even a busy machine could exceed it.
 	const perSecond, share = 12, 0.25
 	const span = 12 * time.Second
-	r := newRig(t, auddsim.Config{Limits: auddsim.Limits{Latency: 50 * time.Millisecond, Jitter: 0.5}})
-	r.send("archive", "archive", 500)
-	r.fleet(2, func(o *worker.Options) {
+	f := newFleet(t, auddsim.Config{Limits: auddsim.Limits{Latency: 50 * time.Millisecond, Jitter: 0.5}})
+	f.send("archive", "archive", 500)
+	f.start(2, func(o *worker.Options) {
 		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {RequestsPerMinute: 60 * perSecond}}
 		o.Admission.AIMD.Off = true
 		o.Admission.Groups = map[string]admission.Group{"archive": {Ceiling: share, Weight: 1}, "ugc": {Weight: 4}}
 	})
-	require.True(t, eventually(20*time.Second, func() bool { return len(r.called("archive")) > 10 }))
+	proctest.Eventually(t, func() bool { return len(f.called("archive")) > 10 })
 	var live []tasks.Payload
 	sent := map[string]time.Time{}
 	begun := time.Now()
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for now := range tick.C {
-		if now.Sub(begun) > span {
-			break
-		}
-		p := r.payloads("live"+strconv.Itoa(len(live)), 1)
+	for ; time.Since(begun) < span; proctest.Pass(500 * time.Millisecond) { // the rate of live work
+		p := f.payloads("live"+strconv.Itoa(len(live)), 1)
 		sent["live"+strconv.Itoa(len(live))] = time.Now()
-		r.enqueue("ugc", p...)
+		f.enqueue("ugc", p...)
 		live = append(live, p...)
 	}
-	r.allDone(live, 20*time.Second)
-	backfill := r.called("archive")
-	r.pace(backfill, share*perSecond, 2*slots)
-	var overtaken []int // by how many calls of the backfill
+	f.waitDone(live)
+	backfill := f.called("archive")
+	f.requirePace(backfill, share*perSecond, 2*slots)
+	var overtaken []int // the number of backfill calls before each live call
 	for name, at := range sent {
-		calls := r.called(name)
+		calls := f.called(name)
 		require.Len(t, calls, 1)
 		overtaken = append(overtaken, between(backfill, at, calls[0]))
 	}
 	slices.Sort(overtaken)
-	require.Less(t, overtaken[len(overtaken)/2], int(4*share*perSecond), "half of the live tasks wait less than it has calls in 4 s: %v", overtaken)
-	require.Less(t, overtaken[len(overtaken)-1], int(15*share*perSecond), "none is starved: %v", overtaken)
-	require.Greater(t, between(backfill, begun, time.Now()), len(live)/10, "and it goes on beside live work")
+	require.Less(t, overtaken[len(overtaken)/2], int(4*share*perSecond), "half of the live tasks wait for less than 4 s of backfill calls: %v", overtaken)
+	require.Less(t, overtaken[len(overtaken)-1], int(15*share*perSecond), "no live task waits for long: %v", overtaken)
+	require.Greater(t, between(backfill, begun, time.Now()), len(live)/10, "the backfill continues meanwhile")
 }
 
-// between is how many of the moments, in order, are from one to another.
+// between returns how many of the sorted times lie between two others.
 func between(at []time.Time, from, to time.Time) int {
 	first, _ := slices.BinarySearchFunc(at, from, time.Time.Compare)
 	last, _ := slices.BinarySearchFunc(at, to, time.Time.Compare)
 	return last - first
 }
 
-// pace makes sure that in no span more calls arrived than a rate allows: one at
-// its beginning, one promised ahead, and those that had their permit before
-// and came late.
-func (r *rig) pace(at []time.Time, perSecond float64, late int) {
-	r.t.Helper()
+// requirePace requires that no span has more calls than the rate allows, plus one
+// at its beginning, one reserved ahead, and late calls with earlier permits.
+func (f *fleet) requirePace(at []time.Time, perSecond float64, late int) {
+	f.T.Helper()
 	for i := range at {
 		for j := i; j < len(at); j++ {
 			span := at[j].Sub(at[i])
 			if n := j - i + 1; n > int(perSecond*span.Seconds())+2+late {
-				require.Failf(r.t, "too fast", "%d calls in %s", n, span)
+				require.Failf(f.T, "too fast", "%d calls in %s", n, span)
 			}
 		}
 	}
 }
 
-func TestAGroupsBudgetClosesItsOwnQueueOnly(t *testing.T) {
+func TestBudgetOfAGroupPausesOnlyItsQueue(t *testing.T) {
 	t.Parallel()
 	const limit = 10
-	r := newRig(t, auddsim.Config{})
-	r.send("archive", "archive", 40)
-	r.fleet(2, func(o *worker.Options) {
+	f := newFleet(t, auddsim.Config{})
+	f.send("archive", "archive", 40)
+	f.start(2, func(o *worker.Options) {
 		o.Admission.TimeZone = midday()
 		o.Admission.Groups = map[string]admission.Group{"archive": {UnitsPerDay: limit}, "ugc": {}}
 	})
-	r.closed("recognize.archive", "auto:group_units_day", 30*time.Second)
-	r.quiet("recognize.archive")
-	require.Len(t, r.called("archive"), limit)
-	live := r.send("ugc", "live", 30)
-	r.allDone(live, 20*time.Second)
-	require.False(t, r.paused("recognize.ugc"))
-	require.Len(t, r.called("archive"), limit)
+	f.waitPaused("recognize.archive", "auto:group_units_day")
+	f.waitQuiet("recognize.archive")
+	require.Len(t, f.called("archive"), limit)
+	live := f.send("ugc", "live", 30)
+	f.waitDone(live)
+	require.False(t, f.paused("recognize.ugc"))
+	require.Len(t, f.called("archive"), limit)
 }
 
-func TestAGroupSetWhileWorkersRunIsServedAndKeepsToItsSlots(t *testing.T) {
+func TestGroupAddedWhileWorkersRunIsServedWithinItsSlots(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, auddsim.Config{Limits: auddsim.Limits{Latency: 100 * time.Millisecond}})
-	r.fleet(2, func(o *worker.Options) { o.Admission.AIMD.Off = true })
-	running := r.send("", "running", 40)
+	f := newFleet(t, auddsim.Config{Limits: auddsim.Limits{Latency: 100 * time.Millisecond}})
+	f.start(2, func(o *worker.Options) { o.Admission.AIMD.Off = true })
+	running := f.send("", "running", 40)
 	group := admission.ScopeOfGroup("later")
-	_, err := r.gates.SetLimits(t.Context(), []admission.Limit{{Scope: group, Name: "ceiling", Value: "900"}}, "test")
+	_, err := f.gates.SetLimits(t.Context(), []admission.Limit{{Scope: group, Name: "ceiling", Value: "900"}}, "test")
 	require.NoError(t, err)
-	first := r.send("later", "first", 10)
-	r.allDone(append(first, running...), 20*time.Second)
+	first := f.send("later", "first", 10)
+	f.waitDone(append(first, running...))
 
-	// A quarter of the slots: two of eight in each worker.
-	_, err = r.gates.SetLimits(t.Context(), []admission.Limit{{Scope: group, Name: "slot_share", Value: "250"}}, "test")
+	// A quarter of the slots is two of eight in each worker.
+	_, err = f.gates.SetLimits(t.Context(), []admission.Limit{{Scope: group, Name: "slot_share", Value: "250"}}, "test")
 	require.NoError(t, err)
-	r.apart("recognize.later", 2)
-	r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize})
-	defer r.sim.Release("") // the workers wait for it when they stop
-	second := r.send("later", "second", 60)
-	beside := r.send("", "beside", 60)
-	r.held(2 * (2 + slots))
-	proctest.Pass(time.Second) // for those that should not come
-	require.Equal(t, 2*2, r.together("second"), "calls of the group at the same moment")
-	require.Equal(t, 2*slots, r.together("beside"), "the others have their own slots")
-	r.sim.Release("")
-	r.allDone(append(second, beside...), 30*time.Second)
-	require.Equal(t, 2*2, r.together("second"))
+	f.waitOwnServer("recognize.later", 2)
+	f.Sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize})
+	defer f.Sim.Release("") // workers wait for their calls when they stop
+	second := f.send("later", "second", 60)
+	beside := f.send("", "beside", 60)
+	f.WaitHeld(2 * (2 + slots))
+	proctest.Pass(time.Second) // time for calls that must not come
+	require.Equal(t, 2*2, f.concurrent("second"), "concurrent calls of the group")
+	require.Equal(t, 2*slots, f.concurrent("beside"), "concurrent calls of other tasks")
+	f.Sim.Release("")
+	f.waitDone(append(second, beside...))
+	require.Equal(t, 2*2, f.concurrent("second"))
 }
 
-// apart waits until every worker has a server for a queue alone, and one for
-// all the others.
-func (r *rig) apart(queue string, own int) {
-	r.t.Helper()
-	require.True(r.t, eventually(20*time.Second, func() bool {
-		servers, err := r.inspect.Servers()
-		require.NoError(r.t, err)
+// waitOwnServer waits until every worker has one asynq server for this queue and
+// one for all other queues.
+func (f *fleet) waitOwnServer(queue string, own int) {
+	f.T.Helper()
+	proctest.Eventually(f.T, func() bool {
+		servers, err := f.Inspector.Servers()
+		require.NoError(f.T, err)
 		alone := 0
 		for _, s := range servers {
 			if len(s.Queues) == 1 && s.Queues[queue] > 0 && s.Concurrency == own {
 				alone++
 			}
 		}
-		return alone == len(r.workers) && len(servers) == 2*alone
-	}))
+		return alone == len(f.workers) && len(servers) == 2*alone
+	})
 }
 
-// together is how many calls with a name ran at the same moment, at most;
-// those that still run go on until now.
-func (r *rig) together(name string) int {
+// concurrent returns the highest number of calls with a name that ran at the
+// same time; running calls last until now.
+func (f *fleet) concurrent(name string) int {
 	type end struct {
 		at time.Time
 		by int
 	}
 	var ends []end
-	for _, q := range r.requests() {
+	for _, q := range f.requests() {
 		if strings.Contains(q.URL, "/"+name+"-") {
 			ends = append(ends, end{q.At, 1})
 			if !q.Active {

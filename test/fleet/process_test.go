@@ -18,19 +18,18 @@ import (
 	"reprise/worker"
 )
 
-// workerEnv makes this test binary a worker: it holds its settings as JSON.
+// workerEnv makes the test binary run as a worker; its value is settings as JSON.
 const workerEnv = "REPRISE_FLEET_WORKER"
 
-// settings is what a worker process is told.
+// settings are the settings of a worker process.
 type settings struct {
 	Redis, Store, BaseURL string
 	Cooldown              time.Duration
 }
 
-// beWorker works until SIGTERM; the result is the exit code.
-func beWorker(raw string) int {
-	err := work(raw)
-	if err != nil {
+// runWorker runs a worker until SIGTERM and returns the exit code.
+func runWorker(raw string) int {
+	if err := work(raw); err != nil {
 		fmt.Fprintln(os.Stderr, "fleet worker:", err)
 		return 1
 	}
@@ -64,10 +63,10 @@ func work(raw string) (err error) {
 }
 
 // process starts a worker process and waits until it takes tasks.
-func (r *rig) process(cooldown time.Duration) *proctest.Process {
-	t := r.t
+func (f *fleet) process(cooldown time.Duration) *proctest.Process {
+	t := f.T
 	t.Helper()
-	raw, err := json.Marshal(settings{Redis: r.redisURL(), Store: r.storeURL(), BaseURL: r.sim.URL, Cooldown: cooldown})
+	raw, err := json.Marshal(settings{Redis: f.RedisURL(), Store: f.StoreURL(), BaseURL: f.Sim.URL, Cooldown: cooldown})
 	require.NoError(t, err)
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -75,6 +74,6 @@ func (r *rig) process(cooldown time.Duration) *proctest.Process {
 	cmd.Env = append(os.Environ(), workerEnv+"="+string(raw))
 	cmd.Dir = t.TempDir()
 	p := proctest.Launch(t, "worker process", cmd)
-	p.Line("ready", busy*30*time.Second)
+	p.Line("ready", proctest.Patience)
 	return p
 }

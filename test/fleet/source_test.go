@@ -8,77 +8,77 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/auddsim"
+	"reprise/internal/proctest"
 	"reprise/store"
 	"reprise/tasks"
 	"reprise/worker"
 )
 
-// as gives a worker another token for the source main.
-func (r *rig) as(token string) func(*worker.Options) {
-	return func(o *worker.Options) { o.Sources = []worker.Source{account(mainSource, token, r.sim.URL)} }
+// as sets the worker's token for the source main.
+func (f *fleet) as(token string) func(*worker.Options) {
+	return func(o *worker.Options) { o.Sources = []worker.Source{account(mainSource, token, f.Sim.URL)} }
 }
 
-func TestAWorkerWithANewTokenLiftsAnAuthenticationHalt(t *testing.T) {
+func TestWorkerWithANewTokenLiftsAnAuthenticationHalt(t *testing.T) {
 	t.Parallel()
 	const oldToken, newToken = "old-token-1", "new-token-2"
-	r := newRig(t, auddsim.Config{Tokens: []string{oldToken, newToken}, Limits: auddsim.Limits{Latency: 20 * time.Millisecond}})
-	old := r.worker(r.as(oldToken))
-	r.allDone(r.send("", "before", 10), 20*time.Second)
+	f := newFleet(t, auddsim.Config{Tokens: []string{oldToken, newToken}, Limits: auddsim.Limits{Latency: 20 * time.Millisecond}})
+	old := f.worker(f.as(oldToken))
+	f.waitDone(f.send("", "before", 10))
 
-	r.sim.Revoke(oldToken)
-	refused := r.send("", "refused", 60)
-	r.closed(recognize, "auto:halt", 20*time.Second)
-	require.Equal(t, string(tasks.Authentication), r.source(mainSource).Halt)
-	archived, err := r.store.Tasks(t.Context(), store.TaskFilter{Outcome: tasks.Authentication, Replayable: true})
+	f.Sim.Revoke(oldToken)
+	refused := f.send("", "refused", 60)
+	f.waitPaused(recognize, "auto:halt")
+	require.Equal(t, string(tasks.Authentication), f.source(mainSource).Halt)
+	archived, err := f.Store.Tasks(t.Context(), store.TaskFilter{Outcome: tasks.Authentication, Replayable: true})
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(archived), 3, "as many refusals halt")
-	require.LessOrEqual(t, len(archived), 3+slots, "and those that were on their way")
+	require.GreaterOrEqual(t, len(archived), 3, "refusals that cause a halt")
+	require.LessOrEqual(t, len(archived), 3+slots, "plus the calls that were in flight")
 	require.Len(t, old.log.Lines(shutLine, "gate", "halt"), 1)
-	require.True(t, eventually(10*time.Second, func() bool { return r.counts(recognize).Active == 0 }))
+	proctest.Eventually(t, func() bool { return f.Counts(recognize).Active == 0 })
 	started := time.Now()
 
-	fresh := r.worker(r.as(newToken))
-	r.allDone(refused, 60*time.Second)
-	require.Empty(t, r.source(mainSource).Halt)
-	require.False(t, r.paused(recognize))
-	require.Len(t, r.since(started), len(refused), "one good call for each, none with the old token")
-	require.Empty(t, old.log.Lines(openLine), "the old token still is not used")
+	fresh := f.worker(f.as(newToken))
+	f.waitDone(refused)
+	require.Empty(t, f.source(mainSource).Halt)
+	require.False(t, f.paused(recognize))
+	require.Len(t, f.since(started), len(refused), "one call for each task, none with the old token")
+	require.Empty(t, old.log.Lines(openLine), "the old token is not used")
 	require.NotEmpty(t, fresh.log.Lines("probing a source"))
 
-	// Both go on beside each other: the old worker neither takes tasks away nor
-	// closes the queue again.
-	more := r.send("", "after", 60)
-	r.allDone(more, 20*time.Second)
-	require.False(t, r.paused(recognize))
-	require.Len(t, r.since(started), len(refused)+len(more))
+	// Both workers continue: the old one takes no tasks and does not pause the queue.
+	more := f.send("", "after", 60)
+	f.waitDone(more)
+	require.False(t, f.paused(recognize))
+	require.Len(t, f.since(started), len(refused)+len(more))
 }
 
-func TestOfTwoTokensOneIsRevokedInTheMiddleAndNoTaskIsArchived(t *testing.T) {
+func TestRevokingOneOfTwoTokensArchivesNoTask(t *testing.T) {
 	t.Parallel()
-	const first, second = "alpha-token-a", "beta-token-b" // the log shows first and last character
-	r := newRig(t, auddsim.Config{Limits: auddsim.Limits{Latency: 40 * time.Millisecond, Rate: 60, Burst: 5}})
-	r.fleet(2, func(o *worker.Options) {
-		o.Sources = []worker.Source{account("one", first, r.sim.URL), account("two", second, r.sim.URL)}
+	const first, second = "alpha-token-a", "beta-token-b" // the simulator's log shows the first and the last character
+	f := newFleet(t, auddsim.Config{Limits: auddsim.Limits{Latency: 40 * time.Millisecond, Rate: 60, Burst: 5}})
+	f.start(2, func(o *worker.Options) {
+		o.Sources = []worker.Source{account("one", first, f.Sim.URL), account("two", second, f.Sim.URL)}
 	})
-	payloads := r.send("", "revoked", 200)
-	require.True(t, eventually(20*time.Second, func() bool { return r.sim.Sums().Units >= 60 }))
-	r.sim.Revoke(first)
-	require.True(t, eventually(20*time.Second, func() bool { return r.source("one").Halt != "" }), "three refusals halt the source")
-	require.True(t, eventually(20*time.Second, func() bool { return r.source("one").InFlight == 0 }), "what was on its way has ended")
+	payloads := f.send("", "revoked", 200)
+	proctest.Eventually(t, func() bool { return f.Sim.Sums().Units >= 60 })
+	f.Sim.Revoke(first)
+	proctest.Eventually(t, func() bool { return f.source("one").Halt != "" }, "three refusals halt the source")
+	proctest.Eventually(t, func() bool { return f.source("one").InFlight == 0 }, "calls in flight have ended")
 	halted := time.Now()
-	payloads = append(payloads, r.send("", "later", 20)...)
-	r.allDone(payloads, 60*time.Second)
-	r.once(payloads)
-	require.Equal(t, string(tasks.Authentication), r.source("one").Halt)
-	require.Empty(t, r.source("two").Halt)
-	require.Zero(t, r.counts(recognize).Archived)
-	require.NotZero(t, r.sim.Sums().ByToken[first])
-	refused := slices.DeleteFunc(r.requests(), func(q auddsim.Request) bool { return q.Code != 900 })
+	payloads = append(payloads, f.send("", "later", 20)...)
+	f.waitDone(payloads)
+	f.requireOnce(payloads)
+	require.Equal(t, string(tasks.Authentication), f.source("one").Halt)
+	require.Empty(t, f.source("two").Halt)
+	require.Zero(t, f.Counts(recognize).Archived)
+	require.NotZero(t, f.Sim.Sums().ByToken[first])
+	refused := slices.DeleteFunc(f.requests(), func(q auddsim.Request) bool { return q.Code != 900 })
 	require.GreaterOrEqual(t, len(refused), 3)
-	require.LessOrEqual(t, len(refused), 3+2*2*slots, "one of each slot, and one more if what was good before the revocation ended between them")
-	later := r.since(halted)
+	require.LessOrEqual(t, len(refused), 3+2*2*slots, "one of each slot, and one more where an earlier success ended between the refusals")
+	later := f.since(halted)
 	require.NotEmpty(t, later)
 	for _, q := range later {
-		require.Equal(t, "b***b", q.Token, "all later calls go through the other source")
+		require.Equal(t, "b***b", q.Token, "all later calls use the other source")
 	}
 }

@@ -1,105 +1,92 @@
 package fleet
 
 import (
-	"context"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"reprise/admission"
 	"reprise/internal/auddsim"
-	"reprise/internal/redistest"
+	"reprise/internal/proctest"
+	"reprise/internal/queue/asynqkey"
 	"reprise/tasks"
 )
 
-func (r *rig) counts(queue string) redistest.Counts {
-	r.t.Helper()
-	c, err := redistest.CountTasks(r.t.Context(), r.rdb, queue)
-	require.NoError(r.t, err)
-	return c
-}
+// show and units are arguments for proctest.Eventually.
+func (f *fleet) show() any  { return f.Counts(recognize) }
+func (f *fleet) units() any { return f.Sim.Sums().Units }
 
-// source is the state of a source's recognize gates.
-func (r *rig) source(name string) admission.SourceState {
-	r.t.Helper()
-	state, err := r.gates.State(r.t.Context())
-	require.NoError(r.t, err)
+// source returns the state of a source for the path recognize.
+func (f *fleet) source(name string) admission.SourceState {
+	f.T.Helper()
+	state, err := f.gates.State(f.T.Context())
+	require.NoError(f.T, err)
 	for _, s := range state.Sources {
 		if s.Source == name && s.Path == tasks.Recognize {
 			return s
 		}
 	}
-	require.Fail(r.t, "admission does not know the source "+name)
+	require.Fail(f.T, "unknown source "+name)
 	return admission.SourceState{}
 }
 
-// reasons are why a queue is paused.
-func (r *rig) reasons(queue string) admission.PauseState {
-	r.t.Helper()
-	s, err := r.gates.Pauses().State(r.t.Context(), queue)
-	require.NoError(r.t, err)
+// reasons returns why a queue is paused.
+func (f *fleet) reasons(queue string) admission.PauseState {
+	f.T.Helper()
+	s, err := f.gates.Pauses().State(f.T.Context(), queue)
+	require.NoError(f.T, err)
 	return s
 }
 
-// paused reports asynq's own flag.
-func (r *rig) paused(queue string) bool {
-	r.t.Helper()
-	n, err := r.rdb.Exists(r.t.Context(), "asynq:{"+queue+"}:paused").Result()
-	require.NoError(r.t, err)
+// paused reports whether asynq's flag for a paused queue is set.
+func (f *fleet) paused(queue string) bool {
+	f.T.Helper()
+	n, err := f.Redis.Exists(f.T.Context(), asynqkey.Of(queue, asynqkey.Paused)).Result()
+	require.NoError(f.T, err)
 	return n == 1
 }
 
-// closed waits until a queue is paused for a reason.
-func (r *rig) closed(queue, reason string, within time.Duration) {
-	r.t.Helper()
-	ok := eventually(within, func() bool { return r.paused(queue) && r.reasons(queue).Has(reason) })
-	require.True(r.t, ok, "queue %s is not paused with %s: %+v", queue, reason, r.reasons(queue))
+// waitPaused waits until a queue is paused for a reason.
+func (f *fleet) waitPaused(queue, reason string) {
+	f.T.Helper()
+	proctest.Eventually(f.T, func() bool { return f.paused(queue) && f.reasons(queue).Has(reason) },
+		"queue %s is not paused with %s: %+v", queue, reason, func() any { return f.reasons(queue) })
 }
 
-// permits is how many calls hold one.
-func (r *rig) permits() int64 {
-	r.t.Helper()
-	state, err := r.gates.State(r.t.Context())
-	require.NoError(r.t, err)
+// permits returns the number of permits in use.
+func (f *fleet) permits() int64 {
+	f.T.Helper()
+	state, err := f.gates.State(f.T.Context())
+	require.NoError(f.T, err)
 	return state.InFlight
 }
 
-// calm waits for a moment without a permit: every call admitted before has
+// waitNoPermit waits until no permit is in use: every call admitted before has
 // ended and was reported.
-func (r *rig) calm() {
-	r.t.Helper()
-	require.True(r.t, eventually(20*time.Second, func() bool { return r.permits() == 0 }), "%d permits are out", r.permits())
+func (f *fleet) waitNoPermit() {
+	f.T.Helper()
+	proctest.Eventually(f.T, func() bool { return f.permits() == 0 }, "%d permits in use", func() any { return f.permits() })
 }
 
-// quiet waits until no task is under way and no call is.
-func (r *rig) quiet(queue string) {
-	r.t.Helper()
-	require.True(r.t, eventually(20*time.Second, func() bool { return r.counts(queue).Active == 0 }), "%+v", r.counts(queue))
-	r.calm()
+// waitQuiet waits until no task and no call runs.
+func (f *fleet) waitQuiet(queue string) {
+	f.T.Helper()
+	proctest.Eventually(f.T, func() bool { return f.Counts(queue).Active == 0 }, "%+v", func() any { return f.Counts(queue) })
+	f.waitNoPermit()
 }
 
-// requests are the simulator's, running ones too, in order of arrival.
-func (r *rig) requests() []auddsim.Request {
-	return r.sim.Requests(auddsim.Filter{Path: auddsim.PathRecognize})
+// requests returns the simulator's requests in order of arrival, running ones included.
+func (f *fleet) requests() []auddsim.Request {
+	return f.Sim.Requests(auddsim.Filter{Path: auddsim.PathRecognize})
 }
 
-// since are the requests that arrived after a moment.
-func (r *rig) since(at time.Time) []auddsim.Request {
+// since returns the requests that arrived after a time.
+func (f *fleet) since(at time.Time) []auddsim.Request {
 	var out []auddsim.Request
-	for _, q := range r.requests() {
+	for _, q := range f.requests() {
 		if q.At.After(at) {
 			out = append(out, q)
 		}
 	}
 	return out
-}
-
-// held waits until so many requests are held at the simulator, or more.
-func (r *rig) held(n int) []auddsim.Held {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), busy*30*time.Second)
-	defer cancel()
-	held, err := r.sim.WaitHeld(ctx, n)
-	require.NoError(r.t, err)
-	return held
 }

@@ -21,65 +21,65 @@ func retryAfter(url, seconds string) auddsim.Rule {
 	}
 }
 
-func TestRetryAfterOfOneAnswerShutsTheSourceForAllWorkersUntilThen(t *testing.T) {
+func TestRetryAfterOfOneAnswerBlocksTheSourceForAllWorkers(t *testing.T) {
 	t.Parallel()
-	const rest = 15 * time.Second // all this test does before must fit into it
-	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{retryAfter("*long*", "15"), retryAfter("*short*", "1")}})
-	short := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*short*", Times: 1})
-	long := r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*long*", Times: 1})
-	payloads := append(r.send("", "short", 1), r.send("", "long", 1)...)
-	r.fleet(3, nil)
-	r.held(2)
+	const rest = 15 * time.Second // longer than the steps of this test before its end
+	f := newFleet(t, auddsim.Config{Rules: []auddsim.Rule{retryAfter("*long*", "15"), retryAfter("*short*", "1")}})
+	short := f.Sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*short*", Times: 1})
+	long := f.Sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, URL: "*long*", Times: 1})
+	payloads := append(f.send("", "short", 1), f.send("", "long", 1)...)
+	f.start(3, nil)
+	f.WaitHeld(2)
 	answered := time.Now()
-	r.sim.Release(long)
-	require.True(t, eventually(5*time.Second, func() bool { return r.source(mainSource).ThrottledUntil.After(answered) }))
-	until := r.source(mainSource).ThrottledUntil
-	payloads = append(payloads, r.send("", "others", 60)...)
-	for _, w := range r.workers {
-		require.True(t, eventually(5*time.Second, func() bool { return len(w.log.Lines(shutLine)) > 0 }), "worker %s says it", w.name)
+	f.Sim.Release(long)
+	proctest.Eventually(t, func() bool { return f.source(mainSource).ThrottledUntil.After(answered) })
+	until := f.source(mainSource).ThrottledUntil
+	payloads = append(payloads, f.send("", "others", 60)...)
+	for _, w := range f.workers {
+		proctest.Eventually(t, func() bool { return len(w.log.Lines(shutLine)) > 0 }, "worker %s logs it", w.name)
 	}
-	r.sim.Release(short)
-	require.True(t, eventually(5*time.Second, func() bool { return r.sim.Sums().HTTP429 == 2 }))
-	r.calm() // it was reported
-	_, err := r.gates.Resume(t.Context(), "", "", "test")
+	f.Sim.Release(short)
+	proctest.Eventually(t, func() bool { return f.Sim.Sums().HTTP429 == 2 })
+	f.waitNoPermit() // the call was reported
+	_, err := f.gates.Resume(t.Context(), "", "", "test")
 	require.NoError(t, err)
-	require.Equal(t, until, r.source(mainSource).ThrottledUntil, "neither a shorter one nor a person's resume ends it early")
-	r.allDone(payloads, 40*time.Second)
-	for _, q := range r.since(answered) {
-		require.GreaterOrEqual(t, q.At.Sub(answered), rest, "never earlier than asked, by any worker")
+	require.Equal(t, until, f.source(mainSource).ThrottledUntil, "neither a shorter throttle nor a resume ends it early")
+	f.waitDone(payloads)
+	for _, q := range f.since(answered) {
+		require.GreaterOrEqual(t, q.At.Sub(answered), rest, "time from the answer to the next call")
 	}
-	for _, w := range r.workers {
-		require.Len(t, w.log.Lines(shutLine, "gate", string(admission.GateThrottle)), 1, "worker %s says it once", w.name)
+	for _, w := range f.workers {
+		require.Len(t, w.log.Lines(shutLine, "gate", string(admission.GateThrottle)), 1, "lines of worker %s", w.name)
 	}
 }
 
-func TestLongWaitsGiveOneLinePerCause(t *testing.T) {
+func TestLongWaitsLogOneLinePerCause(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, auddsim.Config{})
-	r.sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize})
+	f := newFleet(t, auddsim.Config{})
+	f.Sim.Hold(auddsim.Hold{Stage: auddsim.StageBeforeAnswer, Path: auddsim.PathRecognize})
 	started := time.Now()
-	w := r.worker(func(o *worker.Options) {
+	w := f.worker(func(o *worker.Options) {
 		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {RequestsPerMinute: 2}}
 	})
-	defer r.sim.Release("") // the worker waits for it when it stops
-	r.send("", "waiting", slots)
+	defer f.Sim.Release("") // the worker waits for its calls when it stops
+	f.send("", "waiting", slots)
 	is := func(cause string) func(proctest.Line) bool {
 		return func(l proctest.Line) bool { return l.Is("cause", cause) }
 	}
 	gate, call := is("gate requests"), is("request in flight")
 	var lines []proctest.Line
-	require.True(t, eventually(80*time.Second, func() bool {
+	proctest.Eventually(t, func() bool {
 		lines = w.log.Lines("waiting")
 		return slices.ContainsFunc(lines, gate) && slices.ContainsFunc(lines, call)
-	}), w.log.Tail())
-	looks := int(time.Since(started) / (15 * time.Second))
-	require.LessOrEqual(t, len(lines), 2*looks, "at each look one line for all tasks that wait for the same")
+	}, "%s", func() any { return w.log.Tail() })
+	checks := int(time.Since(started) / (15 * time.Second))
+	require.LessOrEqual(t, len(lines), 2*checks, "one line for each cause at each check")
 	for _, l := range lines {
 		require.True(t, gate(l) || call(l), "%v", l)
 	}
 	first := lines[slices.IndexFunc(lines, gate)]
 	require.GreaterOrEqual(t, first.Number("tasks"), float64(slots-3))
-	require.Nil(t, first["task_ids"], "too many to name")
+	require.Nil(t, first["task_ids"], "too many tasks to list")
 	first = lines[slices.IndexFunc(lines, call)]
 	require.LessOrEqual(t, first.Number("tasks"), float64(3))
 	require.Contains(t, first["task_ids"], "recognize_")
