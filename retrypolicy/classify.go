@@ -10,13 +10,13 @@ import (
 	"reprise/tasks"
 )
 
-// Classify reduces an attempt to its outcome. It is total: every error, also
-// nil pointers and errors of others, has one. Where nothing is known about how
-// far a call got, it is taken as sent, because that is what costs money.
+// Classify reduces an attempt to its outcome. Every error has one, including nil
+// pointers and errors of other packages. A call whose progress is unknown counts
+// as sent, because a sent call may cost money.
 func Classify(a CallResult) (c Classified) {
 	defer func() {
-		// Foreign Error, Is, As and Unwrap methods may panic (nil pointers
-		// mostly); that must not cost the worker more than the attempt.
+		// Error, Is, As and Unwrap of other packages may panic, mostly on nil
+		// pointers.
 		if recover() != nil {
 			c = Classified{Outcome: tasks.Ambiguous, Phase: audd.PhaseSent, Reason: reason(tasks.Ambiguous, "an error that cannot be read")}
 		}
@@ -47,7 +47,7 @@ func success(a CallResult) Classified {
 	return c
 }
 
-// ofCall classifies what the client reported.
+// ofCall classifies an error of the AudD client.
 func ofCall(a CallResult, e *audd.Error) Classified {
 	c := Classified{
 		RetryAfter: max(e.RetryAfter, 0), Code: e.Code, HTTPStatus: e.HTTPStatus,
@@ -85,42 +85,42 @@ func ofCall(a CallResult, e *audd.Error) Classified {
 	return c
 }
 
-// ofHook classifies an error of the BeforeBody hook: nothing was sent. An error
-// nobody named is trouble in our own stores, never AudD's.
+// ofHook classifies an error of the BeforeBody hook: nothing was sent. An unknown
+// error comes from one of our own stores, never from AudD.
 func ofHook(err error) tasks.Outcome {
-	if o, named := ofSentinel(err); named {
+	if o, known := ofSentinel(err); known {
 		return o
 	}
 	return tasks.StoreDown
 }
 
-// ofLocal classifies audio that could not be read. Once bytes have left, the
-// call may be billed whatever broke it.
+// ofLocal classifies audio that could not be read. A call that sent bytes may be
+// billed, whatever failed later.
 func ofLocal(e *audd.Error) tasks.Outcome {
 	if e.Phase != audd.PhaseUnsent {
 		return tasks.Ambiguous
 	}
-	if o, named := ofSentinel(e.Err); named {
+	if o, known := ofSentinel(e.Err); known {
 		return o
 	}
 	return tasks.InputMissing
 }
 
-// ofOther classifies an error that the client did not make, so that no call is
-// behind it, unless nobody knows what it is.
+// ofOther classifies an error from outside the client. A known one means that no
+// call was made.
 func ofOther(err error) tasks.Outcome {
-	if o, named := ofSentinel(err); named {
+	if o, known := ofSentinel(err); known {
 		return o
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		// Not a sentinel: within a call a slow disk or a slow ledger must not
-		// come back every second for ever.
+		// Not a sentinel, because a slow disk or ledger within a call is retried
+		// with a backoff, not every second.
 		return tasks.Interrupted
 	}
 	return tasks.Ambiguous
 }
 
-// sentinels are errors with a meaning of their own, before anything was sent.
+// sentinels are the errors that have an outcome of their own if nothing was sent.
 var sentinels = []struct {
 	err     error
 	outcome tasks.Outcome

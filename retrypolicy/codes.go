@@ -6,24 +6,24 @@ import (
 	"reprise/tasks"
 )
 
-// Codes of AudD whose meaning depends on more than the number.
+// AudD codes that need more than the table below.
 const (
-	codeCatchAll    = 19  // abuse, an address, or maintenance: may pass
+	codeCatchAll    = 19  // abuse, a blocked address, or maintenance: may end by itself
 	codeNoAudio     = 501 // not in AudD's OpenAPI enum, seen on enterprise links
 	codeUnreachable = 600 // AudD could not download the URL
-	codeStreamLimit = 611 // a daily limit
+	codeStreamLimit = 611 // a daily limit; its wait is streamLimitWait in waits.go
 	codeNotReleased = 907
 )
 
-// codes maps AudD's error codes; a code that is not here is unknown (40 has no
-// documented meaning, 610 belongs to streams).
+// codes maps AudD's error codes to outcomes. A missing code is unknown: 40 has no
+// documented meaning, 610 belongs to streams.
 var codes = map[int]tasks.Outcome{
 	codeCatchAll: tasks.Blocked, 20: tasks.Blocked, 31337: tasks.Blocked,
-	50: tasks.InvalidRequest, 51: tasks.InvalidRequest, // 51 with a result is no error
+	50: tasks.InvalidRequest, 51: tasks.InvalidRequest, // 51 with a result is a success
 	100: tasks.Unavailable,
 	300: tasks.InvalidAudio, 400: tasks.InvalidAudio, 500: tasks.InvalidAudio,
-	codeNoAudio:     tasks.InvalidAudio,     // of a URL: input_gone
-	codeUnreachable: tasks.InputUnreachable, // by its message: input_gone, link_expired
+	codeNoAudio:     tasks.InvalidAudio,     // input_gone for a URL
+	codeUnreachable: tasks.InputUnreachable, // input_gone or link_expired by its message
 	601:             tasks.InvalidRequest, 602: tasks.InvalidRequest,
 	codeStreamLimit: tasks.Throttled,
 	700:             tasks.InvalidRequest, 701: tasks.InvalidRequest, 702: tasks.InvalidRequest,
@@ -35,8 +35,8 @@ var codes = map[int]tasks.Outcome{
 	1000:            tasks.InvalidRequest,
 }
 
-// ofCode is the outcome of an AudD code. The HTTP status has no say: AudD sends
-// its codes with 200, so any other status beside one is a proxy's.
+// ofCode returns the outcome of an AudD code. The HTTP status does not matter:
+// AudD sends its codes with 200, so another status comes from a proxy.
 func ofCode(code int, message string, a CallResult) tasks.Outcome {
 	outcome, known := codes[code]
 	if !known {
@@ -44,9 +44,9 @@ func ofCode(code int, message string, a CallResult) tasks.Outcome {
 	}
 	switch {
 	case code == codeNotReleased && a.Path == tasks.Upload:
-		return tasks.Unknown // about a song found, so no answer to an upload: never call that done
+		return tasks.Unknown // 907 is about a recognised song and proves nothing about an upload
 	case code == codeNoAudio || code == codeUnreachable:
-		if gone, told := ofGoneText(message, a.URLSigned); told {
+		if gone, found := ofGoneText(message, a.URLSigned); found {
 			return gone
 		}
 		if code == codeNoAudio && a.InputKind == tasks.URLInput {
@@ -56,9 +56,9 @@ func ofCode(code int, message string, a CallResult) tasks.Outcome {
 	return outcome
 }
 
-// goneTexts are what AudD's message says when the audio is no longer at its
-// origin, in the order they are tested: a message that offers both reasons
-// ("expired or was deleted") is about the audio, not about the link.
+// goneTexts are the phrases in AudD's message for audio that no longer exists at
+// its origin, in the order they are tested: a message with both reasons
+// ("expired or was deleted") is about the audio, not the link.
 var goneTexts = []struct {
 	text    string // lower case
 	deleted bool
@@ -70,8 +70,8 @@ var goneTexts = []struct {
 	{"expired", false},
 }
 
-// ofGoneText reads a message. "expired" about a signed URL means its
-// signature: a fresh link would work, so that is no tombstone.
+// ofGoneText returns the outcome of a message. "expired" about a signed URL is
+// about its signature: a fresh link works, so the task gets no tombstone.
 func ofGoneText(message string, signed bool) (tasks.Outcome, bool) {
 	message = strings.ToLower(message)
 	for _, g := range goneTexts {
@@ -86,14 +86,14 @@ func ofGoneText(message string, signed bool) (tasks.Outcome, bool) {
 	return "", false
 }
 
-// statuses maps HTTP statuses of answers without an AudD code, first hit wins.
-// 403 is decided by its body (ofStatus).
+// statuses maps HTTP statuses of answers without an AudD code; the first match
+// counts. ofStatus decides 403 by its body.
 var statuses = []struct {
 	from, to int
 	outcome  tasks.Outcome
 }{
-	{100, 299, tasks.Ambiguous}, // it may have been worked on, and cannot be read
-	{300, 399, tasks.NotFound},  // a redirect would drop or repeat the body: a wrong base URL
+	{100, 299, tasks.Ambiguous}, // unreadable, possibly processed
+	{300, 399, tasks.NotFound},  // the base URL is wrong; following a redirect would send the body again
 	{400, 400, tasks.InvalidRequest},
 	{401, 401, tasks.Authentication},
 	{404, 404, tasks.NotFound},
@@ -104,14 +104,14 @@ var statuses = []struct {
 	{500, 599, tasks.Unavailable},
 }
 
-// ofStatus is the outcome of an answer without an AudD code. A status outside
-// 100–599 is as unreadable as a broken body.
+// ofStatus returns the outcome of an answer without an AudD code. A status
+// outside 100–599 is as unreadable as a broken body.
 func ofStatus(status int, json bool) (outcome tasks.Outcome, probeable bool) {
 	if status == 403 {
 		if json {
 			return tasks.Authentication, false
 		}
-		return tasks.Blocked, true // an edge's page: an address or maintenance
+		return tasks.Blocked, true // a page of a proxy: a blocked address or maintenance
 	}
 	for _, s := range statuses {
 		if s.from <= status && status <= s.to {

@@ -10,8 +10,8 @@ import (
 	"reprise/tasks"
 )
 
-// FuzzClassify throws messages, codes and statuses at the whole policy: every
-// reason keeps its form, also after a decision.
+// FuzzClassify checks that every message, code and status has a known outcome and
+// a well-formed reason, also after a decision.
 func FuzzClassify(f *testing.F) {
 	f.Add("Recognition failed", 300, 200, "code", "answered", true, int64(0))
 	f.Add("expired or deleted", 600, 200, "code", "answered", false, int64(0))

@@ -18,7 +18,7 @@ import (
 	"reprise/tasks"
 )
 
-// enum reads every error code that AudD's OpenAPI file lists.
+// enum reads the error codes listed in AudD's OpenAPI file.
 func enum(t testing.TB) []int {
 	t.Helper()
 	raw, err := os.ReadFile("../audd/testdata/openapi.yaml")
@@ -37,7 +37,7 @@ func enum(t testing.TB) []int {
 	return out
 }
 
-func TestClassifyIsTotalOverStatusesAndCodes(t *testing.T) {
+func TestClassifyHasAnOutcomeForEveryStatusAndCode(t *testing.T) {
 	t.Parallel()
 	withoutMeaning := map[int]bool{40: true, 610: true}
 	numbers := append(enum(t), 0, 501, -1, 2, 999, 4242, 1<<31)
@@ -91,7 +91,7 @@ func drawRecord(t *rapid.T) tasks.AttemptRecord {
 	}
 }
 
-func TestDecideKeepsItsPromises(t *testing.T) {
+func TestDecideKeepsItsInvariants(t *testing.T) {
 	t.Parallel()
 	p := Default()
 	rapid.Check(t, func(t *rapid.T) {
@@ -100,19 +100,19 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		random := rapid.Float64().Draw(t, "random")
 		d := p.Decide(path, c, r, random)
 		again := p.Decide(path, c, r, random)
-		check := func(ok bool, promise string) {
+		check := func(ok bool, invariant string) {
 			if !ok {
-				t.Fatalf("%s\n%s %+v\n%+v\n%+v", promise, path, c, r, d)
+				t.Fatalf("%s\n%s %+v\n%+v\n%+v", invariant, path, c, r, d)
 			}
 		}
 		check(d == again, "the same arguments give the same decision")
-		check(d.Delay >= 0 && d.Delay <= p.MaxSnooze, "a wait stays within the clamp")
-		check(d.BlockFor >= 0 && d.BlockFor <= p.MaxBlock, "a shut stays within its cap")
-		check(d.Backoff == 0 || d.Backoff == d.Delay, "own time is the wait or nothing")
-		comesBack := d.Verdict == tasks.Retry || d.Verdict == tasks.Snooze
-		check(comesBack || d.Delay == 0, "only what comes back waits")
-		if comesBack && d.Outcome != tasks.Interrupted && d.Outcome != tasks.InputUnreachable {
-			check(d.Delay >= min(c.RetryAfter, p.MaxSnooze), "never earlier than asked")
+		check(d.Delay >= 0 && d.Delay <= maxSnooze, "a wait is bounded")
+		check(d.BlockFor >= 0 && d.BlockFor <= maxBlock, "a block is bounded")
+		check(d.Backoff == 0 || d.Backoff == d.Delay, "own time is the wait or 0")
+		returns := d.Verdict == tasks.Retry || d.Verdict == tasks.Snooze
+		check(returns || d.Delay == 0, "only a retry or snooze waits")
+		if returns && d.Outcome != tasks.Interrupted && d.Outcome != tasks.InputUnreachable {
+			check(d.Delay >= min(c.RetryAfter, maxSnooze), "never earlier than asked")
 		}
 		if d.Verdict == tasks.Retry {
 			check(d.Counted, "a retry is counted")
@@ -137,7 +137,7 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 	})
 }
 
-func TestDecideNeverRevivesWhatMoreChargesWouldStop(t *testing.T) {
+func TestDecideStaysArchivedWithMoreCharges(t *testing.T) {
 	t.Parallel()
 	p := Default()
 	rapid.Check(t, func(t *rapid.T) {
@@ -184,7 +184,7 @@ func TestATaskThatAlwaysFailsEnds(t *testing.T) {
 	})
 }
 
-// after is the record as settling an attempt leaves it.
+// after returns the record after the attempt is settled.
 func after(r tasks.AttemptRecord, d Decision) tasks.AttemptRecord {
 	r.Counted += charge(d.Counted)
 	r.PossiblyBilled += charge(d.PossiblyBilled)

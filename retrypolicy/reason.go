@@ -9,10 +9,10 @@ import (
 	"reprise/tasks"
 )
 
-// MaxReason is the longest reason in bytes.
-const MaxReason = 500
+// maxReason is the longest reason in bytes.
+const maxReason = 500
 
-// maxText bounds what is read of a foreign error text.
+// maxText bounds the part of an error text that is read, in bytes.
 const maxText = 4096
 
 var (
@@ -20,13 +20,13 @@ var (
 	secretText = regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:token|signature|sig|secret|password|passwd|credential|api_key|apikey|access_?key_?id|key-pair-id|policy)[a-z0-9_.-]*)=[^\s"'&]*`)
 )
 
-// reason is "outcome: detail" as archive, logs and pages may show it: one line
-// of printable, valid UTF-8 without queries of URLs, at most MaxReason bytes.
+// reason returns "outcome: detail", safe for archive, logs and pages: one line of
+// printable, valid UTF-8 without queries of URLs, at most maxReason bytes.
 func reason(o tasks.Outcome, detail string) string {
-	return cut(join(string(o), clean(detail)), MaxReason)
+	return cut(join(string(o), clean(detail)), maxReason)
 }
 
-// withOutcome puts the outcome's name in front unless it is there already.
+// withOutcome adds the outcome's name in front unless it is already there.
 func withOutcome(o tasks.Outcome, text string) string {
 	rest, found := strings.CutPrefix(text, string(o))
 	if found && (rest == "" || strings.HasPrefix(rest, ":")) {
@@ -35,10 +35,10 @@ func withOutcome(o tasks.Outcome, text string) string {
 	return reason(o, text)
 }
 
-// withBudget ends a reason with the budget that ran out, which is never cut.
+// withBudget appends the budget that ran out, which is never cut.
 func withBudget(text, budget string) string {
 	tail := "; " + budget
-	return cut(text, MaxReason-len(tail)) + tail
+	return cut(text, maxReason-len(tail)) + tail
 }
 
 func join(head, tail string) string {
@@ -48,7 +48,7 @@ func join(head, tail string) string {
 	return head + ": " + tail
 }
 
-// clean makes foreign text safe to show.
+// clean makes a text of another system safe to display.
 func clean(s string) string {
 	s = strings.ToValidUTF8(cut(s, maxText), "?")
 	s = strings.Map(func(r rune) rune {
@@ -62,7 +62,7 @@ func clean(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// cut shortens to at most limit bytes without splitting a rune.
+// cut shortens s to at most limit bytes at a rune boundary.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -73,7 +73,7 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// text is an error's text, "" for none.
+// text returns the text of err, "" for nil.
 func text(err error) string {
 	if err == nil {
 		return ""

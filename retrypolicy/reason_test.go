@@ -13,19 +13,19 @@ import (
 	"reprise/tasks"
 )
 
-func TestReasonsSayWhatHappened(t *testing.T) {
+func TestReasonNamesCodeStatusAndMessage(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		err  error
 		want string
 	}{
-		"code and message":      {code(300, "Recognition failed: too short"), "invalid_audio: AudD code 300: Recognition failed: too short"},
-		"code beside a status":  {&audd.Error{Kind: audd.KindCode, Code: 100, HTTPStatus: 502}, "unavailable: AudD code 100 with HTTP 502"},
-		"status alone":          {status(503, false), "unavailable: HTTP 503"},
-		"transport":             {network(audd.PhaseUnsent, errors.New("dial tcp 192.0.2.1:443: refused")), "unavailable_unsent: dial tcp 192.0.2.1:443: refused"},
-		"sent without answer":   {network(audd.PhaseSent, errors.New("EOF")), "ambiguous: sent, no complete answer: EOF"},
-		"several lines are one": {code(300, "one\ntwo\r\n\tthree\u2028four"), "invalid_audio: AudD code 300: one two three four"},
-		"broken UTF-8":          {code(300, "caf\xe9"), "invalid_audio: AudD code 300: caf?"},
+		"code and message":         {code(300, "Recognition failed: too short"), "invalid_audio: AudD code 300: Recognition failed: too short"},
+		"code beside a status":     {&audd.Error{Kind: audd.KindCode, Code: 100, HTTPStatus: 502}, "unavailable: AudD code 100 with HTTP 502"},
+		"status alone":             {status(503, false), "unavailable: HTTP 503"},
+		"transport":                {network(audd.PhaseUnsent, errors.New("dial tcp 192.0.2.1:443: refused")), "unavailable_unsent: dial tcp 192.0.2.1:443: refused"},
+		"sent without answer":      {network(audd.PhaseSent, errors.New("EOF")), "ambiguous: sent, no complete answer: EOF"},
+		"several lines become one": {code(300, "one\ntwo\r\n\tthree\u2028four"), "invalid_audio: AudD code 300: one two three four"},
+		"invalid UTF-8":            {code(300, "caf\xe9"), "invalid_audio: AudD code 300: caf?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,7 +34,7 @@ func TestReasonsSayWhatHappened(t *testing.T) {
 	}
 }
 
-func TestReasonsShowNoQueryAndNoCredentials(t *testing.T) {
+func TestReasonHidesQueriesAndCredentials(t *testing.T) {
 	t.Parallel()
 	const secret = "S3CR3T"
 	for name, text := range map[string]string{
@@ -61,19 +61,19 @@ func TestReasonsShowNoQueryAndNoCredentials(t *testing.T) {
 	}
 }
 
-func TestReasonsAreCutBetweenRunesAndKeepTheBudget(t *testing.T) {
+func TestLongReasonIsCutAtARuneAndKeepsTheBudget(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 400)
 	c := Classify(CallResult{Path: tasks.Recognize, Err: network(audd.PhaseSent, errors.New(long))})
 	assert.True(t, utf8.ValidString(c.Reason))
-	assert.LessOrEqual(t, len(c.Reason), MaxReason)
+	assert.LessOrEqual(t, len(c.Reason), maxReason)
 	d := Default().Decide(tasks.Recognize, c, tasks.AttemptRecord{PossiblyBilled: 2}, 0)
-	assert.LessOrEqual(t, len(d.Reason), MaxReason)
+	assert.LessOrEqual(t, len(d.Reason), maxReason)
 	assert.True(t, utf8.ValidString(d.Reason))
 	assert.True(t, strings.HasSuffix(d.Reason, "; max_possibly_billed used up (3 of 3)"), d.Reason)
 }
 
-func TestDecideMakesReasonsOfOthersFit(t *testing.T) {
+func TestDecidePutsTheOutcomeInFrontOfAReason(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
 		"":                        "refused",

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of doc.go")
 
-func TestTableHasExactlyOneRowPerOutcome(t *testing.T) {
+func TestTableHasOneRowPerOutcome(t *testing.T) {
 	t.Parallel()
 	seen := map[tasks.Outcome]int{}
 	for _, r := range table {
@@ -25,7 +25,7 @@ func TestTableHasExactlyOneRowPerOutcome(t *testing.T) {
 	for _, o := range tasks.Outcomes {
 		assert.Equal(t, 1, seen[o], "rows of %s", o)
 	}
-	assert.Len(t, table, len(tasks.Outcomes), "a row of no outcome")
+	assert.Len(t, table, len(tasks.Outcomes), "a row without an outcome")
 }
 
 func TestTableRowsAreConsistent(t *testing.T) {
@@ -40,26 +40,26 @@ func TestTableRowsAreConsistent(t *testing.T) {
 			assert.NotEmpty(t, r.units)
 			assert.NotEqual(t, tasks.Hold, r.verdict, "only uploads are held")
 			if r.verdict == tasks.Retry {
-				assert.True(t, r.counted, "a retry that no budget counts never ends")
+				assert.True(t, r.counted, "a retry that is not counted never ends")
 			}
 			if r.billed {
-				assert.Equal(t, tasks.Hold, r.upload, "an upload that may have arrived is a person's to decide")
+				assert.Equal(t, tasks.Hold, r.upload, "an operator decides about an upload that may have arrived")
 				assert.Equal(t, tasks.LatchUncertain, r.latch)
 				assert.Equal(t, unitsKept, r.units)
 			}
 			if r.upload == tasks.Retry || r.upload == tasks.Snooze {
-				assert.Contains(t, []tasks.LatchEffect{tasks.LatchReleased, tasks.LatchUntouched}, r.latch, "a task that comes back must be able to send")
+				assert.Contains(t, []tasks.LatchEffect{tasks.LatchReleased, tasks.LatchUntouched}, r.latch, "a task that runs again must be able to send")
 			}
 			if r.final {
 				assert.Equal(t, tasks.Archive, r.verdict)
 			}
-			comesBack := r.verdict == tasks.Retry || r.verdict == tasks.Snooze || r.pause == pauseQuota
-			assert.Equal(t, comesBack, r.pause != pauseNone, "a wait belongs to retry and snooze")
+			again := r.verdict == tasks.Retry || r.verdict == tasks.Snooze || r.wait == waitQuota
+			assert.Equal(t, again, r.wait != waitNone, "only retry and snooze have a wait")
 		})
 	}
 }
 
-func TestUnknownWordsAreUnknownOutcomes(t *testing.T) {
+func TestRowOfAnUnknownOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, tasks.Unknown, rowOf("").outcome)
 	assert.Equal(t, tasks.Unknown, rowOf("no such word").outcome)
@@ -82,14 +82,14 @@ func TestDocShowsTheTable(t *testing.T) {
 	assert.Equal(t, want, shown, "run go test ./retrypolicy -run TestDocShowsTheTable -update")
 }
 
-// documented renders the table as doc.go shows it.
+// documented renders the table for doc.go.
 func documented() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "outcome\twhen\trecognition\tupload\twait\tcounted\tbilled\tunits\tbreaker\tlatch\talso")
 	for _, r := range table {
 		fmt.Fprintln(w, strings.Join([]string{
-			string(r.outcome), r.when, string(r.verdict), string(r.upload), string(r.pause), mark(r.counted), mark(r.billed),
+			string(r.outcome), r.when, string(r.verdict), string(r.upload), string(r.wait), yesOrDash(r.counted), yesOrDash(r.billed),
 			string(r.units), string(r.channel), string(r.latch), also(r),
 		}, "\t"))
 	}
@@ -101,7 +101,7 @@ func documented() string {
 	return out.String()
 }
 
-func mark(yes bool) string {
+func yesOrDash(yes bool) string {
 	if yes {
 		return "yes"
 	}
@@ -116,10 +116,10 @@ func also(r row) string {
 		}
 	}
 	add(r.final, "final")
-	add(r.shuts, "Retry-After shuts source+path")
+	add(r.blocks, "Retry-After blocks source+path")
 	add(r.halt != HaltNone, "halts "+string(r.halt))
 	add(r.haltAfter > 0, fmt.Sprintf("%d in a row halt", r.haltAfter))
-	add(r.other, "another source first")
+	add(r.tryOther, "another source first")
 	add(r.alert, "alert")
 	return strings.Join(words, ", ")
 }

@@ -22,7 +22,7 @@ func TestBackoffDoublesFromTwoSecondsToFiveMinutes(t *testing.T) {
 	assert.Equal(t, 300*time.Second, p.Backoff(math.MaxInt, 0.5))
 }
 
-func TestBackoffStaysWithinItsJitter(t *testing.T) {
+func TestBackoffStaysWithinJitter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := Default()
@@ -36,13 +36,13 @@ func TestBackoffStaysWithinItsJitter(t *testing.T) {
 	})
 }
 
-func TestPushbackNeverComesBeforeRetryAfter(t *testing.T) {
+func TestPushbackIsNeverShorterThanRetryAfter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		asked := time.Duration(rapid.Int64Min(1).Draw(t, "retry_after"))
 		throttles := rapid.IntRange(-1, 1000).Draw(t, "throttles")
 		random := rapid.Float64().Draw(t, "random")
-		got := Default().Pushback(throttles, asked, random)
+		got := Default().pushback(throttles, asked, random)
 		if got < asked {
 			t.Fatalf("asked %s, got %s", asked, got)
 		}
@@ -52,16 +52,16 @@ func TestPushbackNeverComesBeforeRetryAfter(t *testing.T) {
 	})
 }
 
-func TestPushbackWithoutRetryAfterGrows(t *testing.T) {
+func TestPushbackWithoutRetryAfterDoubles(t *testing.T) {
 	t.Parallel()
 	p := Default()
-	assert.Equal(t, 2*time.Second, p.Pushback(1, 0, 0))
-	assert.Equal(t, 3*time.Second, p.Pushback(1, 0, math.Nextafter(1, 0)).Round(time.Microsecond))
-	assert.Equal(t, 8*time.Second, p.Pushback(3, 0, 0))
-	assert.Equal(t, 5*time.Minute, p.Pushback(99, -time.Second, 0))
+	assert.Equal(t, 2*time.Second, p.pushback(1, 0, 0))
+	assert.Equal(t, 3*time.Second, p.pushback(1, 0, math.Nextafter(1, 0)).Round(time.Microsecond))
+	assert.Equal(t, 8*time.Second, p.pushback(3, 0, 0))
+	assert.Equal(t, 5*time.Minute, p.pushback(99, -time.Second, 0))
 }
 
-func TestRandomOutsideItsRangeIsForcedIn(t *testing.T) {
+func TestRandomOutsideItsRangeIsLimited(t *testing.T) {
 	t.Parallel()
 	p := Default()
 	for _, random := range []float64{-1, math.NaN(), math.Inf(-1)} {
