@@ -25,6 +25,7 @@ var keyFields = map[Path][]field{
 	Recognize: {
 		{"return", func(p Params) string { return strings.Join(sortedSet(p.Return), ",") }},
 		{"market", func(p Params) string { return text(new(plain(p.Market)), "us") }},
+		{"verifies", func(p Params) string { return text(p.Verifies, Verification{}) }},
 	},
 	Enterprise: {
 		{"skip", func(p Params) string { return text(p.Skip, 0) }},

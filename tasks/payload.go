@@ -1,6 +1,9 @@
 package tasks
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // PayloadVersion is the version this build writes and the newest it reads.
 //
@@ -75,7 +78,21 @@ type Params struct {
 	AudioID *int64 `json:"audio_id,omitempty"`
 	// Source pins the task to one upstream account; required for an upload.
 	Source string `json:"source,omitempty"`
+
+	// Verifies is set in a recognition that the worker enqueues to find out
+	// whether an uncertain upload arrived; nil in every other task.
+	Verifies *Verification `json:"verifies,omitempty"`
 }
+
+// Verification names the upload that a recognition verifies.
+type Verification struct {
+	Key        string `json:"key"`        // of the upload
+	Generation int64  `json:"generation"` // of the upload in the ledger
+	Try        int    `json:"try"`        // from 1; each try is a task of its own
+}
+
+// String is part of the task's key.
+func (v Verification) String() string { return fmt.Sprintf("%s@%d#%d", v.Key, v.Generation, v.Try) }
 
 // Payload is the data of a task: input reference, hash and parameters. It holds
 // no audio and no token. Build it with New.

@@ -86,6 +86,9 @@ func (a Params) validate(path Path, f *faults) {
 	if path == Upload && a.Source == "" {
 		f.add("source: required for upload")
 	}
+	if v := a.Verifies; v != nil && (path != Recognize || a.Source == "" || v.Generation < 0 || v.Try < 1 || !strings.HasPrefix(v.Key, string(Upload)+"_")) {
+		f.add("verifies: only a recognition that is pinned to a source verifies an upload")
+	}
 	if a.Source != plain(a.Source) {
 		f.add("source: must be a trimmed, lower-case name")
 	}
