@@ -28,7 +28,7 @@ func (w *Worker) listen(ctx context.Context) (stop func(), err error) {
 		return nil, fmt.Errorf("listen on admin.addr %s: %w", w.opts.Admin.Addr, err)
 	}
 	w.addr = ln.Addr().String()
-	ui := newWebUI(w.queue.UniversalClient, w.opts.Admin.AllowChanges)
+	ui := newWebUI(w.conn.UniversalClient, w.opts.Admin.AllowChanges)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, "ok") })
 	mux.HandleFunc("GET /readyz", w.readyz)
@@ -68,14 +68,14 @@ func (w *Worker) readyz(rw http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	state := readiness{Redis: "ok", Store: "ok"}
 	ready := true
-	if err := w.queue.Ping(ctx).Err(); err != nil {
+	if err := w.conn.Ping(ctx).Err(); err != nil {
 		state.Redis, ready = "down", false
 	}
 	if err := w.records.Ping(ctx); err != nil {
 		state.Store, ready = "down", false
 	}
 	select {
-	case <-w.open.Done():
+	case <-w.stopping.Done():
 		state.Draining, ready = true, false
 	default:
 	}

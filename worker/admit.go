@@ -2,349 +2,233 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"time"
 
 	"reprise/admission"
-	"reprise/audd"
 	"reprise/retrypolicy"
-	"reprise/store"
 	"reprise/tasks"
+	"reprise/worker/record"
+	"reprise/worker/upkeep"
 )
 
-// admit gets a permit for one call. A refusal of up to SlotWait is waited out
-// in the slot (a filled pool is the natural backpressure: tasks stay pending,
-// where the web UI shows them); a longer one goes back to the queue.
-func (w *Worker) admit(ctx context.Context, d *delivery) *answer {
-	units, bounded := d.payload.Units(w.opts.LimitCountsChunks)
-	ask := asking{until: w.slotUntil(d), req: admission.Request{
-		Key: d.payload.Key, Path: d.payload.Path, Group: d.group,
-		Generation: d.standing.Generation, Units: units, UnitsBounded: bounded,
-		Exclude: d.excluded, Pinned: d.payload.Params.Source,
-	}}
+// admitter gets permits for calls. A refusal of up to the slot's longest wait
+// is waited out in the slot; a longer one sends the task back to its queue.
+// Safe for concurrent use.
+type admitter struct {
+	gates       *admission.Gates
+	slot        *slot
+	settler     *settler
+	seeder      upkeep.Seeder
+	pauses      *upkeep.PauseController
+	cordon      *cordon
+	sources     *sourceLog
+	metrics     *metrics
+	warn        *record.Warner
+	countChunks bool // AudD's limit bounds scanned chunks
+}
+
+// acquire gets a permit for one call.
+func (a *admitter) acquire(ctx context.Context, d *delivery) *ending {
+	units, bounded := d.payload.Units(a.countChunks)
+	req := admission.Request{
+		Key: d.payload.Key, Path: d.payload.Path, Group: d.group, Generation: d.status.Generation,
+		Units: units, UnitsBounded: bounded, Exclude: d.refusedBy, Pinned: d.payload.Params.Source,
+	}
+	until, backoff := a.slot.until(d), time.Duration(0)
 	for {
-		// An attempt id is good for one grant: admission settles one whose
+		// An attempt id is good for one grant: admission settles a grant whose
 		// answer it could not deliver.
-		ask.req.AttemptID = newAttemptID()
-		ask.at = time.Now()
-		permit, err := w.gates.Acquire(ctx, ask.req)
+		req.AttemptID = newAttemptID()
+		asked := time.Now()
+		permit, err := a.gates.Acquire(ctx, req)
 		if err == nil {
 			d.permit = permit
-			w.shutLog.granted(permit, ask.at)
+			a.sources.granted(permit, asked)
 			return nil
 		}
-		if ans := w.heed(ctx, d, &ask, err); ans != nil {
-			return ans
+		var refusal *admission.Refusal
+		var inFlight *admission.InFlight
+		var missing *admission.MissingPeriods
+		var end *ending
+		switch {
+		case errors.As(err, &refusal):
+			a.metrics.refusal(d.payload.Path, refusal.Gate)
+			a.sources.refused(d.payload.Path, refusal, asked)
+			end = a.handleRefusal(ctx, d, refused{req, refusal, until})
+		case errors.As(err, &inFlight):
+			end = a.handleInFlight(ctx, d, inFlight, until)
+		case errors.Is(err, admission.ErrTaskEnded):
+			if end = a.settler.settled(ctx, d, true); end == nil {
+				end = without(tasks.Interrupted, 0, "its verdict moved from the outbox to the store while it was read")
+			}
+		case errors.As(err, &missing):
+			seed := func(ctx context.Context) error { return a.seeder.Seed(ctx, missing) }
+			end = a.slot.retry(ctx, d, "unit budgets cannot be seeded", seed)
+		default:
+			backoff = min(max(2*backoff, downMin), downMax)
+			end = a.handleOutage(ctx, d, outage{err, backoff, until})
+		}
+		if end != nil {
+			return end
 		}
 	}
 }
 
-// slotUntil is how long a wait may hold the slot: SlotWait, but never so long
-// that asynq's deadline could end the call that follows.
-func (w *Worker) slotUntil(d *delivery) time.Time {
-	until := w.now().Add(w.opts.SlotWait)
-	if d.deadline.IsZero() {
-		return until
-	}
-	latest := d.deadline.Add(-w.opts.timeoutOf(d.payload.Path) - settleMargin)
-	if latest.Before(until) {
-		return latest
-	}
-	return until
+// refused is one refusal, and until when it may be waited out in the slot.
+type refused struct {
+	req     admission.Request
+	refusal *admission.Refusal
+	until   time.Time
 }
 
-// asking is one wait for a permit.
-type asking struct {
-	req   admission.Request
-	at    time.Time     // of the last question
-	until time.Time     // the slot is held no longer
-	down  time.Duration // back-off while admission cannot be asked
+// handleRefusal waits in the slot for the gate, or ends the delivery.
+func (a *admitter) handleRefusal(ctx context.Context, d *delivery, r refused) *ending {
+	if end := permanent(d, r.refusal); end != nil {
+		return end
+	}
+	if time.Now().Add(r.refusal.RetryAfter).After(r.until) {
+		return a.backToQueue(ctx, d, r.refusal)
+	}
+	return a.slot.wait(ctx, d, "gate "+string(r.refusal.Gate), func(ctx context.Context) error { return a.gates.Wait(ctx, r.req, r.refusal) })
 }
 
-// heed waits until it makes sense to ask again, or answers.
-func (w *Worker) heed(ctx context.Context, d *delivery, ask *asking, why error) *answer {
-	var refusal *admission.Refusal
-	var inFlight *admission.InFlight
-	var missing *admission.MissingPeriods
-	var wait time.Duration
-	switch {
-	case errors.As(why, &refusal):
-		w.metrics.refusal(d.payload.Path, refusal.Gate)
-		w.shutLog.refused(d.payload.Path, refusal, ask.at)
-		if ans := w.hopeless(ctx, d, refusal); ans != nil {
-			return ans
-		}
-		wait = refusal.RetryAfter
-	case errors.As(why, &inFlight):
-		wait = inFlight.Until.Sub(w.now())
-		if wait > inFlightWait { // another delivery is on it: do not hold a slot for it
-			return w.without(d, tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
-		}
-	case errors.Is(why, admission.ErrTaskEnded):
-		if ans := w.settledOrWaiting(ctx, d); ans != nil {
-			return ans
-		}
-		return w.without(d, tasks.Interrupted, 0, "its verdict moved while it was read; it is looked at again")
-	case errors.As(why, &missing):
-		return w.patiently(ctx, d, "unit budgets cannot be seeded", func() error { return w.seed(ctx, missing) })
-	case w.isStopping():
-		return w.without(d, tasks.Interrupted, 0, "the worker stopped before the call")
-	default:
-		w.warn.do("admission", "no call can be admitted; tasks wait", why)
-		ask.down = min(max(2*ask.down, downMin), downMax)
-		wait = ask.down
-	}
-	if !w.now().Add(wait).After(ask.until) {
-		return w.waitTurn(ctx, d, waiting{req: ask.req, refusal: refusal, wait: wait, why: why})
-	}
-	switch {
-	case refusal != nil:
-		return w.refused(ctx, d, refusal)
-	case inFlight != nil:
-		return w.without(d, tasks.Refused, inFlightSnooze, "in flight in another delivery")
-	}
-	return w.without(d, tasks.StoreDown, 0, "admission is not available")
-}
-
-// A key in flight elsewhere is looked at again soon, and from the queue when
-// the other permit has longer to live.
 const (
-	inFlightWait   = time.Second
+	// inFlightWait is the longest wait in the slot for another delivery of the key.
+	inFlightWait = time.Second
+	// inFlightSnooze is the longest wait in the queue for it.
 	inFlightSnooze = 15 * time.Second
 )
 
-// A store or an admission that is down is asked again in the slot, with this
-// back-off: the backlog stays pending, and is not drained into the retry set.
-const (
-	downMin = 250 * time.Millisecond
-	downMax = 5 * time.Second
-)
-
-// patiently repeats what a store refuses, for as long as a slot waits; then the
-// task is snoozed as store_down.
-func (w *Worker) patiently(ctx context.Context, d *delivery, trouble string, try func() error) *answer {
-	until := w.slotUntil(d)
-	for wait := downMin; ; wait = min(2*wait, downMax) {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		w.warn.do(trouble, trouble+"; tasks wait", err)
-		if w.now().Add(wait).After(until) {
-			return w.without(d, tasks.StoreDown, 0, trouble)
-		}
-		if ans := w.waitTurn(ctx, d, waiting{wait: wait, why: errStoreDown}); ans != nil {
-			return ans
-		}
+// handleInFlight waits for another delivery of the key, in the slot if that is short.
+func (a *admitter) handleInFlight(ctx context.Context, d *delivery, f *admission.InFlight, until time.Time) *ending {
+	wait := time.Until(f.Until)
+	if wait > inFlightWait || time.Now().Add(wait).After(until) {
+		return without(tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
 	}
+	return a.slot.wait(ctx, d, causeInFlight, func(ctx context.Context) error { return pause(ctx, wait) })
 }
 
-var errStoreDown = errors.New("a store is down")
-
-// waiting is one wait in a slot: for a gate when there is a refusal, else for
-// a time.
-type waiting struct {
-	req     admission.Request
-	refusal *admission.Refusal
-	wait    time.Duration
-	why     error
+// outage is one failure to reach admission.
+type outage struct {
+	err     error
+	backoff time.Duration
+	until   time.Time
 }
 
-// waitTurn waits in the slot until it makes sense to ask again or the worker
-// stops. Those that wait for the same gate take turns, first come first served.
-func (w *Worker) waitTurn(ctx context.Context, d *delivery, wt waiting) *answer {
-	done := w.waits.begin(d, wt.why)
-	defer done()
-	delivered := ctx
-	ctx, cancel := context.WithTimeout(ctx, max(wt.wait, w.opts.SlotWait))
-	defer cancel()
-	defer context.AfterFunc(w.open, cancel)()
-	var err error
-	if wt.refusal != nil {
-		err = w.gates.Wait(ctx, wt.req, wt.refusal)
-	} else {
-		timer := time.NewTimer(wt.wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+func (a *admitter) handleOutage(ctx context.Context, d *delivery, o outage) *ending {
+	if a.slot.stopping.Err() != nil {
+		return without(tasks.Interrupted, 0, "the worker stopped before the call")
 	}
+	a.warn.Warn("admission", "no call can be admitted; tasks wait", o.err)
+	if time.Now().Add(o.backoff).After(o.until) {
+		return without(tasks.StoreDown, 0, "admission is not available")
+	}
+	return a.slot.wait(ctx, d, causeStore, func(ctx context.Context) error { return pause(ctx, o.backoff) })
+}
+
+// permanent ends a task for which waiting does not help: no source is left
+// after an account refusal, a unit budget can never fit it, or a budget is used
+// up and the settings say to fail at once.
+func permanent(d *delivery, r *admission.Refusal) *ending {
 	switch {
-	case delivered.Err() != nil:
-		return w.without(d, tasks.Interrupted, 0, "the delivery was cancelled before the call")
-	case err != nil && w.isStopping():
-		return w.without(d, tasks.Interrupted, 0, "the worker stopped before the call")
+	case d.refusal != nil && r.AllBlocked && (r.Gate == admission.GateHalt || r.Gate == admission.GateNoCandidate):
+		return &ending{class: *d.refusal} // a throttle, a breaker or a budget of the others is worth waiting for
+	case r.Permanent:
+		return without(tasks.Unknown, 0, fmt.Sprintf("gate %s can never admit it; give it --max-units within the budget", r.Gate))
+	case r.FailFast:
+		return without(tasks.Quota, 0, fmt.Sprintf("the budget of gate %s is used up and quota_full is fail_fast", r.Gate))
 	}
 	return nil
 }
 
-// closedWait spreads the return of tasks whose queue was just closed: they go
-// back to pending and wait there like the others, so that they are not late
-// when the queue opens early.
-const closedWait = 10 * time.Second
+const (
+	// pausedSpread spreads the return of tasks whose queue was just paused: they
+	// are pending again soon, so that none is late when the queue resumes early.
+	pausedSpread = 10 * time.Second
+	// haltedWait is how long a task waits that is pinned to a halted source, or
+	// to one that this worker does not have. An operator may resume the source at
+	// any moment, another worker may have it, and as the queue is not paused
+	// nothing else wakes the task.
+	haltedWait = 5 * time.Minute
+)
 
-// haltedWait is how long a task bound to a source that is halted, or that this
-// worker does not have, waits before it asks again: a person may resume the
-// source at any moment, another worker may have it, and as its queue is not
-// paused nothing would wake the task.
-const haltedWait = 5 * time.Minute
-
-// refused sends a task back to the queue: until its gate opens or, when no
-// source is left for any task of the queue, for a moment while the queue
-// closes. A task may be refused where others are not, because it is bound to a
-// source: such a one waits by itself, and the queue stays open.
-func (w *Worker) refused(ctx context.Context, d *delivery, r *admission.Refusal) *answer {
+// backToQueue sends a task back until its gate opens or, when no source is left
+// for any task of the queue, pauses the queue. A task that is pinned to a
+// source waits by itself, and the queue is not paused.
+func (a *admitter) backToQueue(ctx context.Context, d *delivery, r *admission.Refusal) *ending {
 	wait := r.RetryAfter
-	if wait > w.opts.SlotWait {
-		if ans := w.shutOut(ctx, d); ans != nil {
-			return ans
+	if wait > a.slot.longest {
+		if end := a.pauseQueue(ctx, d); end != nil {
+			return end
 		}
 		switch {
 		case d.payload.Params.Source == "":
-			wait = w.opts.SlotWait // a source opened meanwhile, or it cannot be told
+			wait = a.slot.longest // a source is available again, or that is unknown
 		case r.Gate == admission.GateHalt || r.Gate == admission.GateNoCandidate:
 			wait = min(wait, haltedWait)
 		}
 	}
-	return w.without(d, tasks.Refused, wait, fmt.Sprintf("gate %s of source %s opens %s", r.Gate, r.Source, opening(r.Gate, r.RetryAfter)))
+	return without(tasks.Refused, wait, fmt.Sprintf("gate %s of source %s opens %s", r.Gate, r.Source, opens(r.Gate, r.RetryAfter)))
 }
 
-// opening says when a gate opens, for people.
-func opening(gate admission.Gate, wait time.Duration) string {
+// opens says when a gate opens, for display.
+func opens(gate admission.Gate, wait time.Duration) string {
 	if gate == admission.GateHalt && wait >= admission.UntilResumed {
-		return "when a person resumes it"
+		return "when an operator resumes it"
 	}
 	return "in " + wait.Round(time.Second).String()
 }
 
-// shutOut closes the queue, or leaves it to other workers, when every source
-// is shut for it; else it answers nothing.
-func (w *Worker) shutOut(ctx context.Context, d *delivery) *answer {
-	units, _ := d.payload.Units(w.opts.LimitCountsChunks)
-	s, shut, err := w.paths.ask(ctx, d.queue, units)
-	if err != nil || !shut || s.wait <= w.opts.SlotWait {
-		return nil //nolint:nilerr // what cannot be told closes nothing
-	}
-	wait := time.Duration(w.random() * float64(closedWait))
-	if s.gate == admission.GateHalt && w.sitout.begin(ctx, d.queue) {
-		return w.without(d, tasks.Refused, wait, "AudD refuses this worker's token; left for another worker")
-	}
-	if !w.paths.close(ctx, d.queue, units, s) {
+// pauseQueue pauses the queue, or leaves it to other workers, when every source
+// is blocked for all its tasks; else it returns nil.
+func (a *admitter) pauseQueue(ctx context.Context, d *delivery) *ending {
+	units, _ := d.payload.Units(a.countChunks)
+	b, blocked := a.pauses.Check(ctx, d.queue, units)
+	if !blocked {
 		return nil
 	}
-	return w.without(d, tasks.Refused, wait, fmt.Sprintf("%s, %s", s.evidence(), opening(s.gate, s.wait)))
-}
-
-// hopeless ends a task that waiting does not help: no other source is left
-// after an account refusal, the task has no bound that fits a unit budget, or
-// the budget is used up and the settings say to fail at once.
-func (w *Worker) hopeless(ctx context.Context, d *delivery, r *admission.Refusal) *answer {
-	switch {
-	case d.refusal != nil && r.AllBlocked && (r.Gate == admission.GateHalt || r.Gate == admission.GateNoCandidate):
-		return w.giveUpAccount(ctx, d) // a throttle, a breaker or a budget of the others is worth waiting for
-	case r.Permanent:
-		return w.finish(ctx, d, retrypolicy.Classified{
-			Outcome: tasks.Unknown, Reason: fmt.Sprintf("unknown: gate %s will never let it pass; give it --max-units within the budget", r.Gate),
-		})
-	case r.FailFast:
-		return w.finish(ctx, d, retrypolicy.Classified{
-			Outcome: tasks.Quota, Reason: fmt.Sprintf("quota: the budget of gate %s is used up and quota_full is fail_fast", r.Gate),
-		})
+	wait := time.Duration(random() * float64(pausedSpread))
+	if b.Gate == admission.GateHalt && a.cordon.add(ctx, d.queue) {
+		return without(tasks.Refused, wait, "AudD refuses this worker's token; left for another worker")
 	}
-	return nil
-}
-
-func (w *Worker) isStopping() bool {
-	return w.open.Err() != nil
-}
-
-// giveUpAccount settles what an account refusal decided, when no other source
-// can take the task over.
-func (w *Worker) giveUpAccount(ctx context.Context, d *delivery) *answer {
-	decision := *d.refusal
-	c := retrypolicy.Classified{Outcome: decision.Outcome, Reason: decision.Reason}
-	if ans := w.settle(ctx, d, settling{class: c, decision: decision}); ans != nil {
-		return ans
-	}
-	return answerOf(decision)
-}
-
-// mourn deals with an attempt of this task that was admitted and never
-// settled: its worker died. The charges made at its admission stand; the call
-// may be billed, and the row says so. A budget that is used up ends the task.
-func (w *Worker) mourn(ctx context.Context, d *delivery) *answer {
-	var dead *store.Call
-	if lost := d.permit.Lost; lost != nil {
-		sent, err := w.maySent(ctx, d, lost.AttemptID)
-		if err != nil {
-			w.giveBack(d, tasks.Interrupted)
-			return w.without(d, tasks.StoreDown, 0, "the upload ledger cannot be read")
-		}
-		row := store.Call{
-			AttemptID: lost.AttemptID, Key: d.payload.Key, Generation: d.standing.Generation, Source: lost.Source,
-			Path: d.payload.Path, Outcome: tasks.Crash, Verdict: tasks.Retry, Phase: "unknown", Units: lost.Units,
-			UnitBasis: "estimated", PossiblyBilled: sent, Reason: string(tasks.Crash) + ": its worker died during the call", At: lost.At,
-		}
-		if !sent {
-			row.Phase, row.Units = "unsent", 0
-		}
-		w.price(&row)
-		if ans := w.keep(ctx, d, entry{Settlement: w.settlementOf(d, &row)}); ans != nil {
-			w.giveBack(d, tasks.Interrupted)
-			return ans
-		}
-		w.metrics.attempt(d.payload.Path, tasks.Crash)
-		dead = &row
-	}
-	c, over := w.exhausted(d)
-	if !over {
+	if !a.pauses.Pause(ctx, d.queue, units, b) {
 		return nil
 	}
-	w.giveBack(d, tasks.Refused)
-	// The dead worker may only be frozen: its answer, should it still come,
-	// wins over what is presumed of its attempt here.
-	decision := w.policy.Decide(d.payload.Path, c, d.record(), w.random())
-	if ans := w.settle(ctx, d, settling{class: c, decision: decision, sent: dead}); ans != nil {
-		return ans
-	}
-	return answerOf(decision)
+	return without(tasks.Refused, wait, b.Evidence()+", "+opens(b.Gate, b.Wait))
 }
 
-// maySent reports whether a lost attempt may have sent anything. A recognition
-// may; an upload only if it latched.
-func (w *Worker) maySent(ctx context.Context, d *delivery, attempt string) (bool, error) {
-	if d.payload.Path != tasks.Upload {
-		return true, nil
+// release reports the attempt to admission and gives its permit back. It is not
+// awaited: it may lag the ack, since a permit that is not given back expires,
+// and admission repeats a report that Redis did not take.
+func (a *admitter) release(d *delivery, end *ending, decision retrypolicy.Decision) {
+	if d.permit == nil {
+		return
 	}
-	_, latched, err := w.uploads.ledger.SendByAttempt(ctx, attempt)
-	return latched, err
+	report := admission.CallReport{Outcome: decision.Outcome, Channel: tasks.ChannelNone}
+	if r := end.reply; r != nil {
+		report = admission.CallReport{
+			Outcome: decision.Outcome, Channel: decision.Channel, Halt: string(decision.Halt), Probeable: end.class.Probeable,
+			RetryAfter: decision.BlockFor, Counted: decision.Counted, PossiblyBilled: decision.PossiblyBilled,
+			Latency: r.took, Backoff: decision.Backoff, ClearRecord: ends(decision.Verdict),
+		}
+		if decision.UnitsKept {
+			report.UnitsUsed = d.permit.Units
+		}
+	}
+	a.gates.SettleLater(d.permit, report)
 }
 
-// exhausted asks the policy whether the task may make another call at all: a
-// lost attempt may have used up a budget, or its own time may be over.
-func (w *Worker) exhausted(d *delivery) (retrypolicy.Classified, bool) {
-	record := d.record()
-	if w.policy.GivenUp(record) {
-		return retrypolicy.Classified{Outcome: tasks.Expired, Reason: string(tasks.Expired) + ": its own time is used up"}, true
-	}
-	c := retrypolicy.Classified{Outcome: tasks.Crash, Reason: string(tasks.Crash) + ": its worker died during the call"}
-	if d.payload.Path == tasks.Upload { // one that was sent never gets here: ledgerSays
-		c.Phase = audd.PhaseUnsent
-	}
-	over := d.permit.Lost != nil && w.policy.Decide(d.payload.Path, c, record, 0).Verdict == tasks.Archive
-	return c, over
+// newAttemptID is 128 random bits in hex.
+func newAttemptID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return hex.EncodeToString(b[:])
 }
 
-// giveBack returns a permit whose call was never made.
-func (w *Worker) giveBack(d *delivery, outcome tasks.Outcome) {
-	w.gates.release(d.permit, admission.CallReport{Outcome: outcome, Channel: tasks.ChannelNone})
-}
-
-// otherSource reports whether a source is left that did not refuse the account
-// in this delivery.
-func (w *Worker) otherSource(d *delivery) bool {
-	return d.payload.Params.Source == "" && len(d.excluded)+1 < len(w.clients)
-}
+// random is for jitter: not secret, only spread.
+func random() float64 { return mathrand.Float64() }

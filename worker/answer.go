@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"time"
@@ -14,13 +13,17 @@ import (
 
 // answer is a verdict on its way to asynq, as the error of a handler. Its text
 // begins with the outcome's name and is valid UTF-8: asynq can neither retry
-// nor archive a task whose error text is not (its protobuf message refuses it,
-// and the task would run again for ever).
+// nor archive a task with an invalid error text, and would run it again
+// whenever its lease ends.
 type answer struct {
 	verdict tasks.Verdict
 	outcome tasks.Outcome
 	delay   time.Duration
 	reason  string
+}
+
+func answerOf(d retrypolicy.Decision) *answer {
+	return &answer{verdict: d.Verdict, outcome: d.Outcome, delay: d.Delay, reason: d.Reason}
 }
 
 // Error is what asynq stores as the task's last error.
@@ -38,31 +41,17 @@ func (a *answer) Is(target error) bool {
 	return target == asynq.SkipRetry && (a.verdict == tasks.Archive || a.verdict == tasks.Hold)
 }
 
-func answerOf(d retrypolicy.Decision) *answer {
-	return &answer{verdict: d.Verdict, outcome: d.Outcome, delay: d.Delay, reason: d.Reason}
-}
-
-// without answers a delivery that ends before a call: the policy's row for the
-// outcome, with what the gate or store asked for as the least wait.
-func (w *Worker) without(d *delivery, outcome tasks.Outcome, wait time.Duration, reason string) *answer {
-	c := retrypolicy.Classified{Outcome: outcome, RetryAfter: wait, Reason: string(outcome) + ": " + reason}
-	return answerOf(w.policy.Decide(d.payload.Path, c, d.record(), w.random()))
-}
-
-// reply hands the verdict to asynq: the one place where a verdict becomes
-// asynq's nil, retry or archive.
-func (w *Worker) reply(ctx context.Context, d *delivery, a *answer) error {
-	w.metrics.verdict(d.payload.Path, a.verdict)
-	w.logVerdict(d, a)
+// asError is the answer as the handler returns it: nil for done.
+func (a *answer) asError() error {
 	if a.verdict == tasks.Done {
 		return nil
 	}
 	return a
 }
 
-// isFailure tells asynq whether to count a retry of its own. asynq's counter
-// decides nothing here (tasks.MaxRetry is out of reach); it is what the web UI
-// shows. asynq calls it from its recoverer too, with its own errors.
+// isFailure tells asynq whether to raise its retry counter. The counter decides
+// nothing (tasks.MaxRetry is out of reach); the web UI shows it. asynq's
+// recoverer calls it with errors of its own.
 func isFailure(err error) bool {
 	if a, ok := errors.AsType[*answer](err); ok {
 		return a.verdict != tasks.Snooze && a.verdict != tasks.Done
@@ -70,8 +59,8 @@ func isFailure(err error) bool {
 	return true
 }
 
-// lostDelay is the wait before a task whose delivery was lost (lease expired,
-// worker died, asynq's own timeout) runs again: the attempt is charged already.
+// lostDelay is the wait after a delivery that asynq ended itself (lease expired,
+// worker died, its own timeout): the attempt is charged already.
 const lostDelay = time.Second
 
 // retryDelay tells asynq when the next delivery is due. asynq floors due times

@@ -2,14 +2,7 @@ package worker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"reprise/audd"
@@ -17,89 +10,81 @@ import (
 	"reprise/tasks"
 )
 
-// reply is what one AudD call came to.
-type reply struct {
-	match   bool
-	err     error
-	meta    audd.Meta
-	raw     json.RawMessage
-	started time.Time
-	took    time.Duration
+// caller makes the calls to AudD. Safe for concurrent use.
+type caller struct {
+	clients map[string]*audd.Client // by source
+	uploads *uploads
+	waits   *waits
+	stopped context.Context //nolint:containedctx // done: calls are given up
 }
 
-func (r reply) attempt(d *delivery) retrypolicy.CallResult {
-	return retrypolicy.CallResult{
-		Path: d.payload.Path, Match: r.match, Err: r.err,
-		InputKind: d.payload.Input.Kind, URLSigned: d.payload.Input.ExpiresAt != 0,
-	}
-}
-
-// requestID is AudD's id of the call, for its support.
-func (r reply) requestID() string {
-	if failed, ok := errors.AsType[*audd.Error](r.err); ok {
-		return failed.RequestID
-	}
-	return r.meta.RequestID
-}
-
-// call makes exactly one HTTP request to the permit's source. Once it is on
-// its way only its own timeout or the worker's hard stop ends it: asynq cancels
-// a delivery when its lease is lost or a person cancels the task, and an answer
-// that is paid for would be lost. A redelivery finds the key in flight or
-// settled meanwhile.
-func (w *Worker) call(ctx context.Context, d *delivery) reply {
-	done := w.waits.begin(d, nil)
-	defer done()
-	delivered, ctx := ctx, w.halted
-	client := w.clients[d.permit.Source]
+// call makes exactly one HTTP request to the permit's source and classifies its
+// answer. Once it is on its way only its own timeout or the worker's hard stop
+// ends it: asynq cancels a delivery when its lease is lost or an operator
+// cancels the task, and an answer that is paid for would be lost. A redelivery
+// finds the key in flight or settled.
+func (c *caller) call(ctx context.Context, d *delivery) *ending {
+	defer c.waits.begin(d, causeCall)()
 	in := &input{spec: d.payload.Input}
-	defer in.close()
-	audio := audd.Audio{URL: d.payload.Input.URL, Name: in.name()}
-	if d.payload.Input.Kind != tasks.URLInput {
-		audio.Open = in.open
+	if d.payload.Params.Verifies != nil {
+		in.limit = verifyBytes
 	}
-	before := func(ctx context.Context) error {
-		if err := delivered.Err(); err != nil {
+	defer in.close()
+	// beforeBody runs once dial and TLS are done and before any body byte
+	// leaves: the last moment at which a call costs nothing. An upload latches
+	// here. The permit is checked last, because the latch may have taken a while.
+	beforeBody := func(latchCtx context.Context) error {
+		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
 		}
-		return w.beforeBody(ctx, d)
+		if d.isUpload() {
+			if err := c.uploads.latch(latchCtx, d); err != nil {
+				return err
+			}
+		}
+		if err := d.permit.Valid(); err != nil {
+			return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
+		}
+		return nil
 	}
-	r := reply{started: w.now()}
-	a := d.payload.Params
+	r, match := c.request(d, in.audio(), beforeBody)
+	class := retrypolicy.Classify(retrypolicy.CallResult{
+		Path: d.payload.Path, Match: match, Err: r.err,
+		InputKind: d.payload.Input.Kind, URLSigned: d.payload.Input.ExpiresAt != 0,
+	})
+	if r.err == nil {
+		class.HTTPStatus, class.Phase = r.meta.HTTPStatus, r.meta.Phase
+	}
+	return &ending{class: class, reply: r}
+}
+
+// request sends the request of the task's path; match says whether a song was
+// found or an upload accepted.
+func (c *caller) request(d *delivery, audio audd.Audio, beforeBody func(context.Context) error) (r *reply, match bool) {
+	client, a := c.clients[d.permit.Source], d.payload.Params
+	r = &reply{started: time.Now()}
 	switch d.payload.Path {
 	case tasks.Recognize:
 		var got audd.Recognition
-		got, r.err = client.Recognize(ctx, audd.RecognizeRequest{Audio: audio, Return: a.Return, Market: a.Market, BeforeBody: before})
-		r.match, r.meta, r.raw = got.Song != nil, got.Meta, got.Raw
+		got, r.err = client.Recognize(c.stopped, audd.RecognizeRequest{Audio: audio, Return: a.Return, Market: a.Market, BeforeBody: beforeBody})
+		match, r.meta, r.raw = got.Song != nil, got.Meta, got.Raw
+		if match {
+			r.audioID = got.Song.AudioID
+		}
 	case tasks.Enterprise:
 		var got audd.EnterpriseResult
-		got, r.err = client.Enterprise(ctx, audd.EnterpriseRequest{
+		got, r.err = client.Enterprise(c.stopped, audd.EnterpriseRequest{
 			Audio: audio, Skip: a.Skip, Every: a.Every, Limit: a.Limit, SkipFirstSeconds: a.SkipFirstSeconds,
-			UseTimecode: a.UseTimecode, AccurateOffsets: a.AccurateOffsets, BeforeBody: before,
+			UseTimecode: a.UseTimecode, AccurateOffsets: a.AccurateOffsets, BeforeBody: beforeBody,
 		})
-		r.match, r.meta, r.raw = hasSong(got), got.Meta, got.Raw
+		match, r.meta, r.raw = hasSong(got), got.Meta, got.Raw
 	case tasks.Upload:
 		var got audd.Uploaded
-		got, r.err = client.Upload(ctx, audd.UploadRequest{Audio: audio, AudioID: *a.AudioID, BeforeBody: before})
-		r.match, r.meta = true, got.Meta
+		got, r.err = client.Upload(c.stopped, audd.UploadRequest{Audio: audio, AudioID: *a.AudioID, BeforeBody: beforeBody})
+		match, r.meta = true, got.Meta
 	}
-	r.took = w.now().Sub(r.started)
-	return r
-}
-
-// beforeBody runs once dial and TLS are done and before any body byte leaves:
-// the last moment at which a call costs nothing. An upload takes its latch
-// here; the permit is asked last, because the latch may have taken a while.
-func (w *Worker) beforeBody(ctx context.Context, d *delivery) error {
-	if d.payload.Path == tasks.Upload {
-		if err := w.latch(ctx, d); err != nil {
-			return err
-		}
-	}
-	if err := d.permit.Valid(); err != nil {
-		return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
-	}
-	return nil
+	r.took = time.Since(r.started)
+	return r, match
 }
 
 func hasSong(e audd.EnterpriseResult) bool {
@@ -111,55 +96,8 @@ func hasSong(e audd.EnterpriseResult) bool {
 	return false
 }
 
-// input opens the audio of a task and makes sure that it is still the audio
-// that was enqueued: size and SHA-256 are checked on the open file before a
-// byte is sent, so that nothing is paid for the wrong content.
-type input struct {
-	spec tasks.Input
-	file *os.File
-}
-
-func (in *input) name() string {
-	if in.spec.Kind == tasks.URLInput {
-		return ""
-	}
-	return filepath.Base(in.spec.Path)
-}
-
-func (in *input) open() (io.ReadCloser, int64, error) {
-	if in.file == nil {
-		f, err := os.Open(in.spec.Path)
-		if err != nil {
-			return nil, 0, fmt.Errorf("open the audio: %w", err)
-		}
-		in.file = f
-		if err := in.verify(); err != nil {
-			return nil, 0, err
-		}
-	}
-	return io.NopCloser(io.NewSectionReader(in.file, 0, in.spec.Size)), in.spec.Size, nil
-}
-
-func (in *input) verify() error {
-	info, err := in.file.Stat()
-	if err != nil {
-		return fmt.Errorf("look at the audio: %w", err)
-	}
-	if info.Size() != in.spec.Size {
-		return fmt.Errorf("the file has %d bytes, enqueued were %d: %w", info.Size(), in.spec.Size, retrypolicy.ErrInputChanged)
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(in.file, 0, in.spec.Size)); err != nil {
-		return fmt.Errorf("read the audio: %w", err)
-	}
-	if hex.EncodeToString(h.Sum(nil)) != in.spec.SHA256 {
-		return fmt.Errorf("the file's content is not what was enqueued: %w", retrypolicy.ErrInputChanged)
-	}
-	return nil
-}
-
-func (in *input) close() {
-	if in.file != nil {
-		_ = in.file.Close() // read only: nothing to lose
-	}
+// otherSource reports whether a source is left that did not refuse the account
+// in this delivery. A pinned task has no other.
+func (c *caller) otherSource(d *delivery) bool {
+	return d.payload.Params.Source == "" && len(d.refusedBy)+1 < len(c.clients)
 }

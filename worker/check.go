@@ -50,7 +50,7 @@ func (w *Worker) checkRedis(ctx context.Context) error {
 	}
 	rctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	info, err := w.queue.Info(rctx).Result() // the Redis in memory knows no section server
+	info, err := w.conn.Info(rctx).Result() // the Redis in memory knows no section server
 	if err != nil {
 		return fmt.Errorf("reach Redis (setting redis.url): %w", err)
 	}
@@ -59,7 +59,7 @@ func (w *Worker) checkRedis(ctx context.Context) error {
 	}
 	want := map[string]string{"appendonly": "yes", "maxmemory-policy": "noeviction"}
 	for _, name := range []string{"appendonly", "maxmemory-policy"} {
-		got, err := w.queue.ConfigGet(rctx, name).Result()
+		got, err := w.conn.ConfigGet(rctx, name).Result()
 		if err != nil { // managed Redis refuses CONFIG
 			w.log.Warn("Redis does not tell its settings; make sure that it has appendonly yes and maxmemory-policy noeviction", "error", err)
 			return nil
@@ -104,7 +104,7 @@ func (w *Worker) checkTokens(ctx context.Context) []TokenCheck {
 	var out []TokenCheck
 	for _, s := range w.opts.Sources {
 		tctx, cancel := context.WithTimeout(ctx, checkTimeout)
-		_, err := w.clients[s.Name].Streams(tctx)
+		_, err := w.caller.clients[s.Name].Streams(tctx)
 		cancel()
 		var failed *audd.Error
 		out = append(out, TokenCheck{Source: s.Name, Refused: errors.As(err, &failed) && tokenRefused(failed), Err: err})

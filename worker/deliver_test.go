@@ -108,18 +108,18 @@ func TestThrottledAfterFourCountedAttemptsIsNotArchived(t *testing.T) {
 func TestTaskWithLowAsynqLimitsIsArchivedWithoutACall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		limit  asynq.Option
+		limit  func() asynq.Option
 		reason string
 	}{
-		"MaxRetry": {asynq.MaxRetry(0), "MaxRetry of 0"},
-		"Timeout":  {asynq.Timeout(30 * time.Second), "Timeout or Deadline"},
-		"Deadline": {asynq.Deadline(time.Now().Add(time.Minute)), "Timeout or Deadline"},
+		"MaxRetry": {func() asynq.Option { return asynq.MaxRetry(0) }, "MaxRetry of 0"},
+		"Timeout":  {func() asynq.Option { return asynq.Timeout(30 * time.Second) }, "Timeout or Deadline"},
+		"Deadline": {func() asynq.Option { return asynq.Deadline(time.Now().Add(time.Minute)) }, "Timeout or Deadline"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, auddsim.Config{MatchShare: 1}, nil)
 			p := r.clip("raw.wav")
-			r.enqueue(p, c.limit)
+			r.enqueue(p, c.limit())
 			r.run()
 			s := r.standing(p, 30*time.Second)
 			require.Equal(t, tasks.Archive, s.Verdict)

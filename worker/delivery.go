@@ -12,57 +12,72 @@ import (
 	"reprise/tasks"
 )
 
-// delivery is one run of the handler: what asynq handed over and what became
-// of it so far. It lives on one goroutine.
+// delivery is one run of the handler: what asynq handed over and its state so
+// far. It lives on one goroutine.
 type delivery struct {
-	id, queue string
-	group     string
-	typ       string
-	raw       []byte
-	payload   tasks.Payload
+	id, queue, group string
+	typ              string
+	raw              []byte
+	payload          tasks.Payload // before decoding it has only its path
 
-	retried  int       // asynq's counter, shown in logs only
-	deadline time.Time // asynq's; the handler always returns before it
-	maxRetry int       // asynq's limit
+	retried, maxRetry int       // asynq's counter and limit
+	deadline          time.Time // asynq's; the handler always returns before it
 
-	standing store.TaskStatus
-	permit   *admission.Permit
-	// latchTried: the upload's attempt asked the ledger for its latch
-	latchTried bool
-	excluded   []string              // sources that refused the account in this delivery
-	refusal    *retrypolicy.Decision // the last such refusal
-	received   time.Time
+	status     store.TaskStatus        // as read last
+	permit     *admission.Permit       // nil = not admitted
+	latchTried bool                    // its upload asked the ledger for a latch
+	refusedBy  []string                // sources that refused the account in this delivery
+	refusal    *retrypolicy.Classified // the last such refusal
 
-	waitCause string // what it waited for last, and since when (waits.go)
+	waitCause string // of its last wait in the slot, and since when (waits.go)
 	waitSince time.Time
 }
 
-func (w *Worker) newDelivery(ctx context.Context, t *asynq.Task) *delivery {
-	d := &delivery{typ: t.Type(), raw: t.Payload(), received: w.now()}
+// newDelivery reads what asynq says about a task in its context.
+func newDelivery(ctx context.Context, t *asynq.Task) *delivery {
+	d := &delivery{typ: t.Type(), raw: t.Payload()}
 	d.id, _ = asynq.GetTaskID(ctx)
 	d.queue, _ = asynq.GetQueueName(ctx)
 	d.retried, _ = asynq.GetRetryCount(ctx)
-	d.deadline, _ = ctx.Deadline()
 	d.maxRetry, _ = asynq.GetMaxRetry(ctx)
+	d.deadline, _ = ctx.Deadline()
 	if path, group, err := tasks.SplitQueue(d.queue); err == nil {
 		d.group, d.payload.Path = group, path
 	}
 	return d
 }
 
-// record is the state of the task's budgets before this attempt. Without a
-// permit (nothing admitted yet) it is empty.
+// key names the task in the store. An unreadable payload has no key of its own.
+func (d *delivery) key() string {
+	if d.payload.Key == "" {
+		return d.id
+	}
+	return d.payload.Key
+}
+
+func (d *delivery) isUpload() bool { return d.payload.Path == tasks.Upload }
+
+// record is the state of the task's budgets before this attempt; empty while
+// nothing is admitted.
 func (d *delivery) record() tasks.AttemptRecord {
 	if d.permit == nil {
-		return tasks.AttemptRecord{Generation: d.standing.Generation}
+		return tasks.AttemptRecord{Generation: d.status.Generation}
 	}
 	return d.permit.Record
 }
 
+// shownInput names the audio, without a URL's signature.
+func (d *delivery) shownInput() string {
+	if d.payload.Input.Kind == tasks.URLInput {
+		return tasks.RedactURL(d.payload.Input.URL)
+	}
+	return d.payload.Input.Path
+}
+
 // exclude takes the permit's source out of this delivery after it refused the
-// account; the refusal is kept in case no other source can take over.
-func (d *delivery) exclude(decision retrypolicy.Decision) {
-	d.excluded = append(d.excluded, d.permit.Source)
-	d.refusal = &decision
-	d.permit = nil
+// account. The refusal ends the task if no other source can take over.
+func (d *delivery) exclude(refusal retrypolicy.Classified) {
+	refusal.Latency = 0 // charged to the task already
+	d.refusedBy = append(d.refusedBy, d.permit.Source)
+	d.refusal, d.permit = &refusal, nil
 }

@@ -16,7 +16,6 @@ import (
 	"reprise/internal/devredis"
 	"reprise/store"
 	"reprise/tasks"
-	"reprise/worker"
 )
 
 // readOnly is a store that can be read and, while refuse is set, not written.
@@ -102,35 +101,4 @@ func TestAWorkerRunsOnTheRedisInMemory(t *testing.T) {
 	require.Equal(t, tasks.Match, r.standing(plain, 20*time.Second).Outcome)
 	require.Equal(t, tasks.Match, r.standing(flaky, 60*time.Second).Outcome)
 	require.Len(t, r.calls(flaky), 2)
-}
-
-// 64 slots are two asynq servers over the same queue.
-func TestTwoServersOfAPathShareItsWorkAndStopTogether(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) { o.Slots.Recognize = 64 })
-	var all []tasks.Payload
-	for i := range 80 {
-		p := r.clip(strings.Repeat("x", i+1) + ".wav")
-		all = append(all, p)
-		r.enqueue(p)
-	}
-	stop := r.run()
-	require.True(t, eventually(10*time.Second, func() bool {
-		servers, err := r.inspect.Servers()
-		n := 0
-		for _, s := range servers {
-			if _, ok := s.Queues["recognize"]; ok && s.Concurrency == 32 {
-				n++
-			}
-		}
-		return err == nil && n == 2
-	}))
-	for _, p := range all {
-		r.standing(p, 30*time.Second)
-		require.EqualValues(t, 1, r.requests(p))
-	}
-	stop()
-	servers, err := r.inspect.Servers()
-	require.NoError(t, err)
-	require.Empty(t, servers)
 }

@@ -4,87 +4,145 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-
-	"github.com/hibiken/asynq"
+	"time"
 
 	"reprise/audd"
 	"reprise/retrypolicy"
 	"reprise/tasks"
 )
 
-// handle runs one delivery. Its error is always an *answer (or nil), which is
-// how asynq learns the verdict.
+// handle runs one delivery and returns what asynq is told: decode → settled
+// already? → acquire a permit → call → classify, then conclude.
 //
-// The order is the safety argument: the settlement is stored before asynq
-// hears of it, because an ack can be lost; a redelivery finds the stored
-// verdict and repeats it without a call (docs/adr/0002-settle-before-ack.md).
-func (w *Worker) handle(ctx context.Context, t *asynq.Task) (err error) {
-	d := w.newDelivery(ctx, t)
+// Each step returns nil when the delivery goes on, else how it ends.
+func (w *Worker) handle(ctx context.Context, d *delivery) (ans *answer) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = w.crashed(ctx, d, fmt.Sprintf("panic: %.200v", p), debug.Stack())
+			ans = w.panicked(ctx, d, p)
 		}
 	}()
-
-	if ans := w.receive(ctx, d); ans != nil {
-		return w.reply(ctx, d, ans)
+	end := d.decode(time.Now(), w.opts.deliveryTime)
+	if end == nil {
+		end = w.settler.settled(ctx, d, d.isUpload() || d.payload.Input.ExpiresAt != 0)
 	}
-	if ans := w.settled(ctx, d); ans != nil {
-		return w.reply(ctx, d, ans)
+	if end == nil {
+		end = w.uploads.check(ctx, d)
 	}
-	if ans := w.ledgerSays(ctx, d); ans != nil {
-		return w.reply(ctx, d, ans)
-	}
-	if ans := w.expired(ctx, d); ans != nil {
-		return w.reply(ctx, d, ans)
+	if end == nil {
+		end = d.linkExpired(time.Now())
 	}
 	for {
-		if ans := w.admit(ctx, d); ans != nil {
-			return w.reply(ctx, d, ans)
+		if end == nil {
+			end = w.admitter.acquire(ctx, d)
 		}
-		if ans := w.stillOpen(ctx, d); ans != nil {
-			return w.reply(ctx, d, ans)
+		if end == nil { // the permit keeps other deliveries of the key out: one may have ended meanwhile
+			end = w.settler.settled(ctx, d, false)
 		}
-		if ans := w.mourn(ctx, d); ans != nil {
-			return w.reply(ctx, d, ans)
+		if end == nil {
+			end = w.recordLost(ctx, d)
 		}
-		reply := w.call(ctx, d)
-		class := retrypolicy.Classify(reply.attempt(d))
-		decision := w.policy.Decide(d.payload.Path, class, d.record(), w.random())
-		again := decision.TryOther && w.otherSource(d)
-		if ans := w.settle(ctx, d, settling{reply: reply, class: class, decision: decision, again: again}); ans != nil {
-			return w.reply(ctx, d, ans)
+		if end == nil {
+			end = w.caller.call(ctx, d)
 		}
-		w.release(d, reply, class, decision, again)
-		if again {
-			d.exclude(decision)
-			continue
+		ans, tryOther := w.conclude(ctx, d, end)
+		if !tryOther {
+			return ans
 		}
-		return w.reply(ctx, d, answerOf(decision))
+		end = nil
 	}
 }
 
-// crashed turns a panic into an answer. With a permit the attempt is settled
-// as a crash, because a call may have been made: an upload that latched is
-// held, a recognition is tried again within its budgets.
-func (w *Worker) crashed(ctx context.Context, d *delivery, reason string, stack []byte) error {
-	w.log.Error("panic while handling a task", "task_id", d.id, "queue", d.queue, "error", reason, "stack", string(stack))
-	c := retrypolicy.Classified{Outcome: tasks.Crash, Reason: string(tasks.Crash) + ": " + reason}
-	if d.permit == nil { // nothing was sent; a poisoned task comes back ever more slowly
-		return w.reply(ctx, d, &answer{
-			verdict: tasks.Retry, outcome: tasks.Crash, delay: w.policy.Backoff(d.retried+1, w.random()), reason: c.Reason,
-		})
+// conclude ends an attempt: decide → settle → release → answer. The order is
+// the safety argument: the settlement is stored before asynq hears of it,
+// because an ack can be lost, and a redelivery then finds the stored verdict
+// (docs/adr/0002-settle-before-ack.md). tryOther says that the source refused
+// the account and the delivery goes on with another.
+func (w *Worker) conclude(ctx context.Context, d *delivery, end *ending) (ans *answer, tryOther bool) {
+	decision := w.decide(d, end)
+	tryOther = end.reply != nil && decision.TryOther && w.caller.otherSource(d)
+	if tryOther { // the call is settled, the task is not
+		decision.Verdict, decision.Final = tasks.Retry, false
 	}
-	if d.payload.Path == tasks.Upload && !d.latchTried {
-		c.Phase = audd.PhaseUnsent
+	if err := w.settler.settle(ctx, d, end, decision); err != nil {
+		// The permit is not released: its attempt stays charged, and the next
+		// delivery records it as lost.
+		return answerOf(w.decide(d, without(tasks.StoreDown, time.Second, err.Error()))), false
+	}
+	w.admitter.release(d, end, decision)
+	if tryOther {
+		d.exclude(end.class)
+	}
+	return answerOf(decision), tryOther
+}
+
+// decide turns an ending into a verdict.
+func (w *Worker) decide(d *delivery, end *ending) retrypolicy.Decision {
+	if st := end.stored; st != nil {
+		return retrypolicy.Decision{Verdict: st.Verdict, Outcome: st.Outcome, Reason: st.Reason}
 	}
 	record := d.record()
-	record.Counted, record.PossiblyBilled = record.Counted+1, record.PossiblyBilled+1 // charged when it was admitted
-	decision := w.policy.Decide(d.payload.Path, c, record, w.random())
-	r := reply{started: w.now()}
-	if ans := w.settle(ctx, d, settling{reply: r, class: c, decision: decision}); ans != nil {
-		return w.reply(ctx, d, ans)
+	if end.charged {
+		record.Counted, record.PossiblyBilled = record.Counted+1, record.PossiblyBilled+1
 	}
-	w.release(d, r, c, decision, false)
-	return w.reply(ctx, d, answerOf(decision))
+	decision := w.policy.Decide(d.payload.Path, end.class, record, random())
+	decision.Final = decision.Final && !end.replayable
+	return decision
+}
+
+// panicked turns a panic into an answer. With a permit the attempt is settled
+// as a crash, because a call may have been made: an upload that latched is
+// held, a recognition is retried within its budgets.
+func (w *Worker) panicked(ctx context.Context, d *delivery, p any) *answer {
+	text := fmt.Sprintf("panic: %.200v", p)
+	w.log.Error("panic while handling a task", "task_id", d.id, "queue", d.queue, "error", text, "stack", string(debug.Stack()))
+	end := without(tasks.Crash, 0, text)
+	if d.permit == nil { // nothing was sent; each panic makes the wait longer
+		return &answer{verdict: tasks.Retry, outcome: tasks.Crash, delay: w.policy.Backoff(d.retried+1, random()), reason: end.class.Reason}
+	}
+	end.reply, end.charged = &reply{started: time.Now()}, true
+	if d.isUpload() && !d.latchTried {
+		end.class.Phase = audd.PhaseUnsent
+	}
+	ans, _ := w.conclude(ctx, d, end)
+	return ans
+}
+
+const lostReason = string(tasks.Crash) + ": its worker died during the call"
+
+// recordLost records an attempt of the task that was admitted and never
+// settled, because its worker died. The charges of its admission stand: the
+// call may be billed. It ends the task when a budget is used up.
+func (w *Worker) recordLost(ctx context.Context, d *delivery) *ending {
+	lost := d.permit.Lost
+	if lost == nil {
+		return w.exhausted(d)
+	}
+	sent, err := w.uploads.maySent(ctx, d, lost.AttemptID)
+	if err != nil {
+		return without(tasks.StoreDown, 0, "the upload ledger cannot be read")
+	}
+	decision := retrypolicy.Decision{Outcome: tasks.Crash, Verdict: tasks.Retry, PossiblyBilled: sent, UnitsKept: sent, Reason: lostReason}
+	if err := w.settler.settleLost(ctx, d, decision); err != nil {
+		return without(tasks.StoreDown, 0, err.Error())
+	}
+	return w.exhausted(d)
+}
+
+// exhausted ends a task that may not make another call: its own time is over,
+// or the lost attempt used up a budget.
+func (w *Worker) exhausted(d *delivery) *ending {
+	if w.policy.GivenUp(d.permit.Record) {
+		return without(tasks.Expired, 0, "its own time is used up")
+	}
+	if d.permit.Lost == nil {
+		return nil
+	}
+	end := &ending{class: retrypolicy.Classified{Outcome: tasks.Crash, Reason: lostReason}, lost: d.permit.Lost.AttemptID}
+	if d.isUpload() { // one that was sent has ended before: uploads.check
+		end.class.Phase = audd.PhaseUnsent
+	}
+	if w.decide(d, end).Verdict != tasks.Archive {
+		return nil
+	}
+	return end
 }

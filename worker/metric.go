@@ -1,10 +1,8 @@
 package worker
 
 import (
-	"context"
 	"time"
 
-	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
@@ -37,10 +35,10 @@ func newMetrics(opts Options) *metrics {
 	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		attempts: counter("attempts_total", "Calls to AudD, by what came of them.", "path", "outcome"),
+		attempts: counter("attempts_total", "Calls to AudD, by outcome.", "path", "outcome"),
 		verdicts: counter("verdicts_total", "Answers to the queue.", "path", "verdict"),
 		repeats:  counter("settled_repeats_total", "Deliveries of tasks that were settled already: no call was made.", "path"),
-		refusals: counter("refusals_total", "Calls a gate did not let go yet.", "path", "gate"),
+		refusals: counter("refusals_total", "Calls that a gate refused.", "path", "gate"),
 		units:    counter("units_total", "Units kept as billed, by how they are known.", "path", "basis"),
 		billed:   counter("possibly_billed_total", "Failed calls that AudD may have billed.", "path"),
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -103,19 +101,16 @@ func (m *metrics) refusal(p tasks.Path, g admission.Gate) {
 
 func (m *metrics) settleTook(d time.Duration) { m.settleTime.Observe(d.Seconds()) }
 
-// settled counts a stored attempt.
-func (m *metrics) settled(d *delivery, s settling, row *store.Call) {
-	if row == nil {
-		return
-	}
-	p := d.payload.Path
-	m.attempt(p, s.decision.Outcome)
-	m.calls.WithLabelValues(string(p)).Observe(s.reply.took.Seconds())
+// called counts a stored call.
+func (m *metrics) called(row *store.Call) {
+	p := string(row.Path)
+	m.attempt(row.Path, row.Outcome)
+	m.calls.WithLabelValues(p).Observe(row.Latency.Seconds())
 	if row.Units > 0 {
-		m.units.WithLabelValues(string(p), row.UnitBasis).Add(float64(row.Units))
+		m.units.WithLabelValues(p, row.UnitBasis).Add(float64(row.Units))
 	}
 	if row.PossiblyBilled && row.Verdict != tasks.Done {
-		m.billed.WithLabelValues(string(p)).Inc()
+		m.billed.WithLabelValues(p).Inc()
 	}
 }
 
@@ -124,67 +119,4 @@ func (m *metrics) working(p tasks.Path) func() {
 	g := m.busy.WithLabelValues(string(p))
 	g.Inc()
 	return g.Dec
-}
-
-// queueEvery is how often the gauges that need Redis are read.
-const queueEvery = 5 * time.Second
-
-// run keeps the gauges that need Redis.
-func (m *metrics) run(w *Worker) func(context.Context) {
-	queues := newQueueGauges(m.registry)
-	return func(ctx context.Context) {
-		inspector := asynq.NewInspectorFromRedisClient(w.queue)
-		tick := time.NewTicker(queueEvery)
-		defer tick.Stop()
-		for {
-			if n, err := w.outbox.length(ctx); err == nil {
-				m.outbox.Set(float64(n))
-			}
-			for _, p := range tasks.Paths {
-				queues.read(inspector, p.Queue(""))
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-		}
-	}
-}
-
-// queueGauges show asynq's queues; a queue that cannot be read keeps its last
-// figures and counts a scrape error.
-type queueGauges struct {
-	tasks  *prometheus.GaugeVec
-	paused *prometheus.GaugeVec
-	oldest *prometheus.GaugeVec
-}
-
-func newQueueGauges(r *prometheus.Registry) *queueGauges {
-	q := &queueGauges{
-		tasks:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "reprise_queue_tasks", Help: "Tasks by queue and state."}, []string{"queue", "state"}),
-		paused: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "reprise_queue_paused", Help: "1 while the queue is paused."}, []string{"queue"}),
-		oldest: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "reprise_queue_oldest_seconds", Help: "Age of the oldest pending task."}, []string{"queue"}),
-	}
-	r.MustRegister(q.tasks, q.paused, q.oldest)
-	return q
-}
-
-func (q *queueGauges) read(i *asynq.Inspector, queue string) {
-	info, err := i.GetQueueInfo(queue)
-	if err != nil { // never enqueued to, or Redis away: nothing to show
-		return
-	}
-	for state, n := range map[string]int{
-		"pending": info.Pending, "active": info.Active, "scheduled": info.Scheduled,
-		"retry": info.Retry, "archived": info.Archived, "completed": info.Completed,
-	} {
-		q.tasks.WithLabelValues(queue, state).Set(float64(n))
-	}
-	paused := 0.0
-	if info.Paused {
-		paused = 1
-	}
-	q.paused.WithLabelValues(queue).Set(paused)
-	q.oldest.WithLabelValues(queue).Set(info.Latency.Seconds())
 }

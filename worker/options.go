@@ -198,6 +198,12 @@ func (o Options) timeoutOf(p tasks.Path) time.Duration {
 	}
 }
 
+// deliveryTime is the longest that a delivery of a path takes: a wait in the
+// slot, a call, and settling it.
+func (o Options) deliveryTime(p tasks.Path) time.Duration {
+	return o.timeoutOf(p) + o.SlotWait + settleMargin
+}
+
 // drain is how long running calls get after a stop.
 func (o Options) drain() time.Duration {
 	if o.Drain > 0 {

@@ -2,24 +2,28 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/hibiken/asynq"
 
+	"reprise/idempotency"
 	"reprise/tasks"
+	"reprise/worker/upkeep"
 )
 
 // Run works until ctx ends, then stops in order: nothing new is taken, waiting
 // deliveries return at once, running calls finish within the drain, and the
 // outbox is drained once more. It returns nil after a clean stop.
 //
-// Cancel hard (Close's halt, or the process's end) to abandon running calls:
-// they may still be billed, and are charged already.
+// Close, or the end of the process, abandons running calls: they may still be
+// billed, and are charged already.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.check(ctx); err != nil {
 		return err
 	}
-	w.recall(ctx)
+	w.admitter.seeder.ExpectLimits(ctx)
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -29,43 +33,74 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer admin()
-	servers := w.servers
-	for _, run := range []func(context.Context){
-		w.gates.run, w.outbox.run, w.waits.run, w.metrics.run(w), w.paths.run, w.verifyUploads, servers.watch,
-	} {
+	for _, run := range w.services() {
 		group.Go(func() { run(background) })
 	}
-	if err := servers.reshape(nil); err != nil {
+	if err := w.servers.serve(nil); err != nil {
 		return err
 	}
 	close(w.ready)
-	w.log.Info("ready", "queues", servers.queues(), "admin", w.addr, "version", w.opts.Version)
+	w.log.Info("ready", "queues", w.servers.queues(), "admin", w.addr, "version", w.opts.Version)
 	<-ctx.Done()
 	w.log.Info("stopping: running calls finish, nothing new is taken", "drain", w.opts.drain())
-	servers.stop()
-	w.gates.flush()
-	last, cancel := context.WithTimeout(background, outboxTimeout)
+	w.servers.stop(w.stop)
+	if err := w.admitter.gates.Close(); err != nil { // waits for the reports under way, each bounded by its own timeout
+		w.warn.Warn("admission", "reports to admission were cut short", err)
+	}
+	last, cancel := context.WithTimeout(background, lastDrain)
 	defer cancel()
-	if err := w.outbox.drain(last); err != nil {
+	if err := w.recorder.Drain(last); err != nil {
 		w.log.Warn("settlements are left in the outbox for the next worker", "error", err)
 	}
 	w.log.Info("stopped")
 	return nil
 }
 
-// deliver counts the slot as busy around a delivery.
-func (w *Worker) deliver(ctx context.Context, t *asynq.Task) error {
-	queue, _ := asynq.GetQueueName(ctx)
-	if path, _, err := tasks.SplitQueue(queue); err == nil {
-		defer w.metrics.working(path)()
+// lastDrain bounds the drain of the outbox at a stop.
+const lastDrain = 5 * time.Second
+
+// services run beside the deliveries until their context ends.
+func (w *Worker) services() []func(context.Context) {
+	leader, queues := w.leader, w.queues
+	replayer := &upkeep.Replayer{
+		Gates: w.admitter.gates, Queues: queues, Redis: w.conn, Archive: w.records, Leader: leader, Log: w.log, Warn: w.warn,
 	}
-	return w.handle(ctx, t)
+	gauges := newQueueGauges(w.metrics, queues, w.recorder)
+	out := []func(context.Context){
+		w.renewPermits, upkeep.OutboxDrain{Recorder: w.recorder, Warn: w.warn}.Run, leader.Run, w.admitter.pauses.Run, replayer.Run,
+		w.admitter.cordon.run, w.servers.watch, w.waits.run, gauges.run,
+	}
+	if w.opts.Ledger != nil && w.opts.Verify == idempotency.VerifyRecognize {
+		verifier := &upkeep.Verifier{Ledger: w.opts.Ledger, Store: w.records, Redis: w.conn, Delay: w.opts.VerifyDelay, Log: w.log, Warn: w.warn}
+		out = append(out, verifier.Run)
+	}
+	return out
 }
 
-// heard sees every error asynq is about to act on. Our own answers are logged
-// where they arise; what is left is asynq's: its timeout, a lost lease.
-func (w *Worker) heard(ctx context.Context, t *asynq.Task, err error) {
-	if isAnswer(err) {
+func (w *Worker) renewPermits(ctx context.Context) {
+	if err := w.admitter.gates.Run(ctx); err != nil && ctx.Err() == nil {
+		w.warn.Warn("admission", "permits are not renewed", err)
+	}
+}
+
+// deliver is asynq's handler: the one place where a verdict becomes asynq's nil,
+// retry or archive.
+func (w *Worker) deliver(ctx context.Context, t *asynq.Task) error {
+	d := newDelivery(ctx, t)
+	defer w.metrics.working(d.payload.Path)()
+	a := w.handle(ctx, d)
+	w.metrics.verdict(d.payload.Path, a.verdict)
+	if a.verdict != tasks.Done { // done has the line of its attempt
+		w.log.Debug("answer", "task_id", d.id, "queue", d.queue, "outcome", string(a.outcome), "verdict", string(a.verdict),
+			"delay", a.delay, "reason", a.reason)
+	}
+	return a.asError()
+}
+
+// onError receives every error that asynq is about to act on. Answers are logged
+// where they arise; the others are asynq's own: its timeout, a lost lease.
+func (w *Worker) onError(ctx context.Context, _ *asynq.Task, err error) {
+	if _, ok := errors.AsType[*answer](err); ok {
 		return
 	}
 	id, _ := asynq.GetTaskID(ctx)

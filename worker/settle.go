@@ -4,174 +4,203 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
-	"reprise/admission"
+	"reprise/audd"
+	"reprise/idempotency"
 	"reprise/retrypolicy"
 	"reprise/store"
 	"reprise/tasks"
+	"reprise/worker/record"
 )
 
-// settling is what there is to store about an attempt.
-type settling struct {
-	reply    reply
-	class    retrypolicy.Classified
-	decision retrypolicy.Decision
-	again    bool        // another source is tried next in this delivery: no verdict yet
-	sent     *store.Call // without a call: the row of the earlier one the verdict is about
+// settler stores what became of attempts, and knows which tasks have their
+// verdict. Safe for concurrent use.
+type settler struct {
+	recorder *record.Recorder
+	price    record.Price
+	slot     *slot
+	stopped  context.Context //nolint:containedctx // done: what cannot be saved is given up
+	unsaved  atomic.Int64    // settlements that are stored nowhere yet: no call is made meanwhile
+	metrics  *metrics
+	log      *slog.Logger
+	warn     *record.Warner
 }
 
-// settle stores the attempt and, when it ends the task, its verdict and
-// result. It returns an answer only when nothing could be stored.
-func (w *Worker) settle(ctx context.Context, d *delivery, s settling) *answer {
-	if s.again { // a source refused the account; of the task nothing is decided
-		s.decision.Verdict, s.decision.Final = tasks.Retry, false
-	}
-	row := w.callRow(d, s)
-	kept := w.settlementOf(d, row)
-	kept.Outcome, kept.Verdict, kept.Reason = s.decision.Outcome, s.decision.Verdict, s.decision.Reason
-	kept.Final = s.decision.Final
-	if row == nil {
-		kept.Call = s.sent
-	}
-	kept.Finished = ends(s.decision.Verdict)
-	if kept.Finished && kept.Verdict == tasks.Done {
-		kept.Result = resultOf(s)
-	}
-	if ans := w.keep(ctx, d, entry{Settlement: kept, Latch: d.conclusion(s, kept.At)}); ans != nil {
-		return ans
-	}
-	w.logAttempt(d, s)
-	w.metrics.settled(d, s, row)
-	return nil
-}
+var errUnsaved = errors.New("this worker has results that are stored nowhere yet")
 
-func ends(v tasks.Verdict) bool { return v == tasks.Done || v == tasks.Archive || v == tasks.Hold }
-
-// resultOf is what the task's reader gets: AudD's own result value, and a
-// warning or outcome beside it where there is one.
-func resultOf(s settling) json.RawMessage {
-	if len(s.reply.raw) > 0 {
-		return s.reply.raw
+// settled is the only check whether a task has its verdict already; then the
+// delivery ends with it, without a call. It is made before admission, where it
+// waits in the slot for a store that is down, and again under the permit, where
+// it ends the delivery instead. outbox says that the outbox is read too: admission
+// refuses what is in there, so only a delivery that may end without asking
+// admission needs it.
+func (s *settler) settled(ctx context.Context, d *delivery, outbox bool) *ending {
+	const failure = "the store cannot be read"
+	var found store.TaskStatus
+	read := func(ctx context.Context) (err error) {
+		if s.unsaved.Load() > 0 {
+			return errUnsaved
+		}
+		found, err = s.recorder.Status(ctx, d.payload.Key, outbox)
+		return err
 	}
-	return json.RawMessage("null")
-}
-
-// settlementOf fills what every settlement of the delivery carries.
-func (w *Worker) settlementOf(d *delivery, row *store.Call) store.Settlement {
-	key := d.payload.Key
-	if key == "" {
-		key = d.id // an unreadable payload has no key of its own
+	if d.permit == nil {
+		if end := s.slot.retry(ctx, d, failure, read); end != nil {
+			return end
+		}
+	} else if err := read(ctx); err != nil {
+		s.warn.Warn(failure, failure+"; tasks wait", err)
+		return without(tasks.StoreDown, 0, failure)
 	}
-	return store.Settlement{
-		Key: key, Generation: d.standing.Generation, Path: d.payload.Path, Queue: d.queue, Payload: d.raw,
-		Call: row, At: w.now(),
+	if d.permit != nil && found.Generation != d.status.Generation { // its budgets begin anew
+		return without(tasks.Interrupted, 0, "it was reopened while it waited")
 	}
-}
-
-// callRow describes the call of an attempt; nil when none was made.
-func (w *Worker) callRow(d *delivery, s settling) *store.Call {
-	if s.reply.started.IsZero() || d.permit == nil {
+	d.status = found
+	if !found.Finished {
 		return nil
 	}
-	row := &store.Call{
-		AttemptID: d.permit.AttemptID, Key: d.payload.Key, Generation: d.standing.Generation, Source: d.permit.Source,
-		Path: d.payload.Path, Outcome: s.decision.Outcome, Verdict: s.decision.Verdict, Code: s.class.Code,
-		HTTPStatus: s.class.HTTPStatus, Phase: string(s.class.Phase), Latency: s.reply.took,
-		UnitBasis: "estimated", PossiblyBilled: s.decision.PossiblyBilled, Reason: s.decision.Reason, At: s.reply.started,
-	}
-	row.RequestID = s.reply.requestID()
-	if s.reply.err == nil {
-		row.HTTPStatus, row.Phase = s.reply.meta.HTTPStatus, string(s.reply.meta.Phase)
-	}
-	if s.decision.UnitsKept {
-		row.Units, _ = d.payload.Units(w.opts.LimitCountsChunks)
-		if row.Units == 0 {
-			row.UnitBasis = "unavailable"
-		}
-	}
-	w.price(row)
-	return row
+	s.metrics.repeated(d.payload.Path)
+	s.log.Info("answered from the store: no call", "task_id", d.id, "queue", d.queue, "outcome", string(found.Outcome), "verdict", string(found.Verdict))
+	return &ending{stored: &found}
 }
 
-// price fills the cost where the price is known. Unknown stays nil, never 0.
-func (w *Worker) price(row *store.Call) {
-	if w.opts.PricePer1000 <= 0 || row.UnitBasis == "unavailable" {
-		return
+// settle stores an attempt and, when it ends the task, the verdict and result.
+// An ending without a call that does not end the task leaves nothing to store.
+// The error is final: the worker was stopped while nothing took the settlement.
+func (s *settler) settle(ctx context.Context, d *delivery, end *ending, decision retrypolicy.Decision) error {
+	if end.stored != nil || end.reply == nil && !ends(decision.Verdict) {
+		return nil
 	}
-	price := w.opts.PricePer1000 / 1000
-	cost := price * float64(row.Units)
-	row.Price, row.Cost = &price, &cost
-}
-
-// Bounds of keeping a settlement: one try of the store, then the outbox, then
-// both again after a pause.
-const (
-	storeTimeout  = 6 * time.Second
-	outboxTimeout = 5 * time.Second
-	keepPause     = 500 * time.Millisecond
-)
-
-// keep stores a settlement in SQL, else in the Redis outbox, and tries both
-// again until one takes it: the call may be paid for, so neither asynq's
-// cancellation nor a drain ends the wait; only the worker's hard stop does.
-func (w *Worker) keep(ctx context.Context, d *delivery, e entry) *answer {
-	ctx = context.WithoutCancel(ctx)
-	homeless := false
-	for {
-		start := w.now()
-		err := w.keepOnce(ctx, e)
-		if err == nil {
-			w.metrics.settleTook(w.now().Sub(start))
-			return nil
-		}
-		if !homeless {
-			homeless = true
-			w.unsaved.Add(1)
-			defer w.unsaved.Add(-1)
-		}
-		w.warn.do("settle", "neither the store nor the outbox takes a settlement; trying on", err)
-		timer := time.NewTimer(keepPause)
-		select {
-		case <-timer.C:
-		case <-w.halted.Done():
-			timer.Stop()
-			return w.without(d, tasks.StoreDown, time.Second, "the worker was stopped with its settlement unsaved")
-		}
+	e := s.entry(d, end, decision)
+	if err := s.save(ctx, e); err != nil {
+		return err
 	}
-}
-
-func (w *Worker) keepOnce(ctx context.Context, e entry) error {
-	var storeErr error
-	if w.outbox.storeUsable() {
-		sctx, cancel := context.WithTimeout(ctx, storeTimeout)
-		storeErr = w.outbox.write(sctx, e)
-		cancel()
-		if storeErr == nil {
-			return nil
-		}
-		w.outbox.storeFailed()
-		w.warn.do("store", "the store takes no settlement; the outbox does", storeErr)
-	}
-	octx, cancel := context.WithTimeout(ctx, outboxTimeout)
-	defer cancel()
-	if err := w.outbox.put(octx, e); err != nil {
-		return errors.Join(storeErr, err)
+	switch {
+	case end.reply != nil:
+		s.logAttempt(d, end.reply, decision)
+		s.metrics.called(e.Settlement.Call)
+	case end.send != nil:
+		s.metrics.attempt(tasks.Upload, decision.Outcome)
 	}
 	return nil
 }
 
-// release reports the attempt to admission: charges corrected, units kept or
-// refunded, breaker told, permit given back. It runs in the background: it may
-// lag the ack, since a permit that is not given back lapses by itself.
-func (w *Worker) release(d *delivery, r reply, c retrypolicy.Classified, dec retrypolicy.Decision, again bool) {
-	units := int64(0)
-	if dec.UnitsKept {
-		units, _ = d.payload.Units(w.opts.LimitCountsChunks)
+// settleLost stores the call row of the lost attempt that admission reported.
+func (s *settler) settleLost(ctx context.Context, d *delivery, decision retrypolicy.Decision) error {
+	lost := d.permit.Lost
+	a := record.Attempt{ID: lost.AttemptID, Source: lost.Source, Units: lost.Units, Started: lost.At, Decision: decision}
+	if !decision.PossiblyBilled {
+		a.Class.Phase = audd.PhaseUnsent
 	}
-	w.gates.release(d.permit, admission.CallReport{
-		Outcome: dec.Outcome, Channel: dec.Channel, Halt: string(dec.Halt), Probeable: c.Probeable,
-		RetryAfter: dec.BlockFor, Counted: dec.Counted, PossiblyBilled: dec.PossiblyBilled, UnitsUsed: units,
-		Latency: r.took, Backoff: dec.Backoff, ClearRecord: !again && ends(dec.Verdict),
-	})
+	st := s.settlement(d)
+	st.Call = s.call(d, a)
+	if err := s.save(ctx, record.Entry{Settlement: st}); err != nil {
+		return err
+	}
+	s.metrics.attempt(d.payload.Path, tasks.Crash)
+	return nil
+}
+
+func (s *settler) entry(d *delivery, end *ending, decision retrypolicy.Decision) record.Entry {
+	st := s.settlement(d)
+	st.Outcome, st.Verdict, st.Reason, st.Final = decision.Outcome, decision.Verdict, decision.Reason, decision.Final
+	st.Finished = ends(decision.Verdict)
+	if st.Verdict == tasks.Done {
+		st.Result = json.RawMessage("null")
+	}
+	a := record.Attempt{Class: end.class, Decision: decision}
+	switch r, send := end.reply, end.send; {
+	case r != nil:
+		a.ID, a.Source, a.Units = d.permit.AttemptID, d.permit.Source, d.permit.Units
+		a.RequestID, a.Started, a.Latency = r.requestID(), r.started, r.took
+		st.Call = s.call(d, a)
+		if st.Finished && st.Verdict == tasks.Done && len(r.raw) > 0 {
+			st.Result = r.raw
+		}
+	case send != nil: // its worker may have died before it wrote the row
+		a.ID, a.Source, a.RequestID, a.Started, a.Units = send.AttemptID, send.Source, send.RequestID, send.SentAt, 1
+		st.Call = s.call(d, a)
+	default:
+		st.AttemptID = end.lost
+	}
+	return record.Entry{Settlement: st, Latch: conclusion(d, end, decision, st.At), Verified: verification(d, end, st.At)}
+}
+
+// settlement fills what every settlement of the delivery has.
+func (s *settler) settlement(d *delivery) store.Settlement {
+	return store.Settlement{
+		Key: d.key(), Generation: d.status.Generation, Path: d.payload.Path, Queue: d.queue, Payload: d.raw, At: time.Now(),
+	}
+}
+
+func (s *settler) call(d *delivery, a record.Attempt) *store.Call {
+	a.Key, a.Generation, a.Path = d.key(), d.status.Generation, d.payload.Path
+	return s.price.Call(a)
+}
+
+// conclusion is what an upload's attempt reports to the ledger; nil when it
+// never tried to latch.
+func conclusion(d *delivery, end *ending, decision retrypolicy.Decision, at time.Time) *idempotency.Conclusion {
+	if !d.latchTried || end.reply == nil || decision.Latch == tasks.LatchUntouched {
+		return nil
+	}
+	return &idempotency.Conclusion{
+		Effect: decision.Latch, Outcome: decision.Outcome, Reason: decision.Reason,
+		RequestID: end.reply.requestID(), At: at,
+	}
+}
+
+// verification is what a recognition found about the upload that it verifies;
+// nil when it verifies none or has no answer.
+func verification(d *delivery, end *ending, at time.Time) *idempotency.Verification {
+	v := d.payload.Params.Verifies
+	answered := end.class.Outcome == tasks.Match || end.class.Outcome == tasks.NoMatch
+	if v == nil || end.reply == nil || !answered {
+		return nil
+	}
+	return &idempotency.Verification{Key: v.Key, Generation: v.Generation, Hit: end.reply.audioID, RequestID: end.reply.requestID(), At: at}
+}
+
+// savePause is the time between two tries to save a settlement.
+const savePause = 500 * time.Millisecond
+
+// save stores an entry in SQL or in the outbox, and tries until one of them
+// takes it: the call may be paid for, so neither asynq's cancellation nor a
+// drain ends the wait, only the worker's hard stop does.
+func (s *settler) save(ctx context.Context, e record.Entry) error {
+	ctx = context.WithoutCancel(ctx)
+	unsaved := false
+	for {
+		start := time.Now()
+		err := s.recorder.Save(ctx, e)
+		if err == nil {
+			s.metrics.settleTook(time.Since(start))
+			return nil
+		}
+		if !unsaved {
+			unsaved = true
+			s.unsaved.Add(1)
+			defer s.unsaved.Add(-1)
+		}
+		s.warn.Warn("settle", "neither the store nor the outbox takes a settlement; retrying", err)
+		if pause(s.stopped, savePause) != nil {
+			return errors.New("the worker was stopped with its settlement unsaved")
+		}
+	}
+}
+
+// logAttempt writes one line per call to AudD.
+func (s *settler) logAttempt(d *delivery, r *reply, decision retrypolicy.Decision) {
+	level := slog.LevelInfo
+	if decision.Verdict != tasks.Done {
+		level = slog.LevelWarn
+	}
+	s.log.LogAttrs(s.stopped, level, "attempt", slog.String("task_id", d.id), slog.String("queue", d.queue),
+		slog.String("path", string(d.payload.Path)), slog.String("file", d.shownInput()), slog.Int("attempt", d.record().Counted+1),
+		slog.String("source", d.permit.Source), slog.String("outcome", string(decision.Outcome)),
+		slog.String("verdict", string(decision.Verdict)), slog.String("reason", decision.Reason),
+		slog.Duration("latency", r.took), slog.Int64("epoch", d.permit.Epoch))
 }

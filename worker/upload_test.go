@@ -94,7 +94,7 @@ func TestUploadLosingItsWorkerAfterTheLatchIsNeverSentAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, nil)
 	p := r.track("lost.wav", 11)
-	// What a worker leaves that died with the request on its way: a latch.
+	// A worker that dies while its request is in flight leaves a latch.
 	at := time.Now().Add(-time.Hour)
 	_, err := r.ledger.Latch(t.Context(), idempotency.LatchRequest{
 		Key: p.Key, AttemptID: "dead", Source: "main", AudioID: 11, SHA256: p.Input.SHA256, Timeout: time.Minute, At: at,
@@ -111,7 +111,7 @@ func TestUploadLosingItsWorkerAfterTheLatchIsNeverSentAgain(t *testing.T) {
 	require.Equal(t, idempotency.Settled, got.State)
 }
 
-func TestRestoredLedgerClosesUploads(t *testing.T) {
+func TestRestoredLedgerBlocksUploads(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, nil)
 	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{ledger}:mark", "ledger", "another", "seq", 40, "token", "x").Err())
@@ -147,10 +147,18 @@ func TestVerifyByRecognitionSettlesAnUploadThatArrivedForOneUnit(t *testing.T) {
 	b := r.sim.Bill()
 	require.EqualValues(t, 1, b.Upload(21).Started)
 	require.EqualValues(t, 1, b.ByPath["recognize"])
-	require.Len(t, r.calls(p), 2)
+	require.Len(t, r.calls(p), 1)
+	found, err := r.store.Tasks(t.Context(), store.TaskFilter{Path: tasks.Recognize})
+	require.NoError(t, err)
+	require.Len(t, found, 1, "the recognition is a task of its own")
+	require.Equal(t, tasks.Match, found[0].Outcome)
+	calls, err := r.store.Calls(t.Context(), store.CallFilter{Key: found[0].Key})
+	require.NoError(t, err)
+	require.Len(t, calls, 1)
+	require.EqualValues(t, 1, calls[0].Units)
 }
 
-func TestVerifyByRecognitionLeavesWhatDidNotArriveToAPerson(t *testing.T) {
+func TestVerifyByRecognitionLeavesAnUploadThatDidNotArriveToAnOperator(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: -1, Rules: []auddsim.Rule{{Path: "upload", Status: 503, Early: true}}}, verifying)
 	p := r.track("absent.wav", 22)
@@ -165,8 +173,8 @@ func TestVerifyByRecognitionLeavesWhatDidNotArriveToAPerson(t *testing.T) {
 	require.Equal(t, tasks.Hold, s.Verdict)
 }
 
-// Between the ledger's word and the store's a worker may die.
-func TestAHeldUploadTheLedgerKnowsToHaveArrivedIsSettled(t *testing.T) {
+// A worker may die after the ledger has the answer and before the store has it.
+func TestHeldUploadThatTheLedgerHasAsArrivedIsSettled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, verifying)
 	p := r.track("between.wav", 23)

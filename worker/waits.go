@@ -2,18 +2,25 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"sync"
 	"time"
 
-	"reprise/admission"
 	"reprise/tasks"
+	"reprise/worker/upkeep"
 )
 
-// waits knows what every delivery is waiting for right now, and says so every
-// 15 s for waits longer than that: one line per cause, task ids for few.
+// Causes of waits beside "gate <name>".
+const (
+	causeCall     = "request in flight"
+	causeInFlight = "in flight elsewhere"
+	causeStore    = "a store that is down"
+)
+
+// waits knows what every delivery is waiting for and logs, every 15 s, the
+// waits that last longer: one line per cause, with task ids if they are few.
+// Safe for concurrent use.
 type waits struct {
 	log *slog.Logger
 	mu  sync.Mutex
@@ -27,32 +34,22 @@ type wait struct {
 	id    string
 }
 
-// waitLines is the interval of the lines, and the age from which a wait counts.
-const waitLines = 15 * time.Second
-
-// waitIDs is up to how many waiting tasks are named.
-const waitIDs = 3
+const (
+	// waitInterval is the interval of the lines, and the age from which a wait is logged.
+	waitInterval = 15 * time.Second
+	// waitIDs is up to how many waiting tasks are named.
+	waitIDs = 3
+)
 
 func newWaits(log *slog.Logger) *waits { return &waits{log: log, all: map[*delivery]wait{}} }
 
-// begin notes that a delivery waits: for the gate of a refusal, or for the
-// answer of a request in flight when why is nil. The result ends the wait.
-func (w *waits) begin(d *delivery, why error) func() {
-	cause := "request in flight"
-	var refusal *admission.Refusal
-	var inFlight *admission.InFlight
-	switch {
-	case errors.As(why, &refusal):
-		cause = "gate " + string(refusal.Gate)
-	case errors.As(why, &inFlight):
-		cause = "in flight elsewhere"
-	case why != nil:
-		cause = "a store that is down"
-	}
+// begin notes that a delivery waits; the result ends the wait. Waits with the
+// same cause in a row count as one.
+func (w *waits) begin(d *delivery, cause string) func() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	since := time.Now()
-	if d.waitCause == cause { // one long wait made of several looks
+	if d.waitCause == cause {
 		since = d.waitSince
 	}
 	d.waitCause, d.waitSince = cause, since
@@ -65,19 +62,10 @@ func (w *waits) begin(d *delivery, why error) func() {
 }
 
 func (w *waits) run(ctx context.Context) {
-	tick := time.NewTicker(waitLines)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			w.say(now)
-		}
-	}
+	upkeep.Every(ctx, waitInterval, func(context.Context) { w.report(time.Now()) })
 }
 
-func (w *waits) say(now time.Time) {
+func (w *waits) report(now time.Time) {
 	type line struct {
 		count  int
 		oldest time.Time
@@ -86,7 +74,7 @@ func (w *waits) say(now time.Time) {
 	lines := map[[2]string]*line{}
 	w.mu.Lock()
 	for _, one := range w.all {
-		if now.Sub(one.since) < waitLines {
+		if now.Sub(one.since) < waitInterval {
 			continue
 		}
 		k := [2]string{string(one.path), one.cause}

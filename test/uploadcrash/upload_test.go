@@ -127,7 +127,7 @@ func (u *upload) launch(name, redisAddr, url string, extra ...string) *proctest.
 	u.T.Helper()
 	env := slices.Concat(u.Env(), []string{"REPRISE_REDIS_URL=redis://" + redisAddr + "/0"}, u.env, extra)
 	cmd := proctest.Command(u.T, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", url, "--skip-auth-check",
-		"--recognize-slots", "0", "--enterprise-slots", "0", "--upload-slots", "1")
+		"--recognize-slots", "1", "--enterprise-slots", "0", "--upload-slots", "1")
 	return proctest.Launch(u.T, "the "+name+" worker", cmd)
 }
 

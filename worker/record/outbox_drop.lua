@@ -1,7 +1,8 @@
--- Drop drained settlements, each only if it is still what was drained.
+-- Drop settlements that were written to SQL, each only if its entry did not
+-- change meanwhile.
 -- KEYS[1] entries (hash)   KEYS[2] ended (hash)
 -- ARGV    triples: settlement id, settlement as JSON, "<key>@<generation>"
--- reply: how many were dropped
+-- reply: number of dropped entries
 local dropped = 0
 for i = 1, #ARGV, 3 do
   if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then

@@ -16,7 +16,7 @@ import (
 func TestOneLineForEachChangeOfASourceWhateverTheOrderOfAnswers(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	s := newShutLog(slog.New(slog.NewTextHandler(&out, nil)))
+	s := newSourceLog(slog.New(slog.NewTextHandler(&out, nil)))
 	permit := &admission.Permit{Source: "main", Path: tasks.Recognize}
 	refusal := &admission.Refusal{Gate: admission.GateBreaker, Source: "main", RetryAfter: time.Minute}
 	before := time.Now().Add(-time.Second)
@@ -43,7 +43,7 @@ func TestOneLineForEachChangeOfASourceWhateverTheOrderOfAnswers(t *testing.T) {
 func TestAThrottleOfAMomentIsNoNews(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	s := newShutLog(slog.New(slog.NewTextHandler(&out, nil)))
+	s := newSourceLog(slog.New(slog.NewTextHandler(&out, nil)))
 	refusal := &admission.Refusal{Gate: admission.GateThrottle, Source: "main", RetryAfter: 2 * time.Second}
 	s.refused(tasks.Recognize, refusal, time.Now())
 	require.Empty(t, out.String())

@@ -1,0 +1,180 @@
+package record
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"reprise/admission"
+	"reprise/idempotency"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// Entry is a settlement and what its attempt reports to the upload ledger.
+// Writing it twice changes nothing.
+type Entry struct {
+	Settlement store.Settlement
+	// Latch is the report of an upload's attempt, nil for none.
+	Latch *idempotency.Conclusion
+	// Verified is the answer to the recognition of an uncertain upload, nil for none.
+	Verified *idempotency.Verification `json:",omitempty"`
+}
+
+// outbox holds settlements in Redis until SQL has them.
+type outbox struct {
+	rdb redis.UniversalClient
+	// Hashes without TTL, in the slot of admission's keys.
+	entries  string // settlement id → Entry as JSON
+	ended    string // admission.EndedField → settlement id
+	rejected string // as entries: what no store will ever take, for an operator
+}
+
+func newOutbox(rdb redis.UniversalClient, prefix string) outbox {
+	return outbox{rdb: rdb, entries: prefix + "outbox", ended: admission.EndedKey(prefix), rejected: prefix + "outbox:rejected"}
+}
+
+// outboxMax is the number of settlements the outbox takes. A full outbox
+// refuses, and then no call is made: its result could not be stored.
+const outboxMax = 100_000
+
+var (
+	errOutboxFull = errors.New("the outbox is full")
+	// errDrained means that a verdict left the outbox while it was read: it is in SQL by now.
+	errDrained = errors.New("the settlement moved to the store while it was read")
+)
+
+//go:embed outbox_put.lua
+var putLua string
+
+//go:embed outbox_drop.lua
+var dropLua string
+
+//go:embed outbox_forget.lua
+var forgetLua string
+
+var (
+	putScript    = redis.NewScript(putLua)
+	dropScript   = redis.NewScript(dropLua)
+	forgetScript = redis.NewScript(forgetLua)
+)
+
+// put stores one entry. Repeating it changes nothing.
+func (o outbox) put(ctx context.Context, e Entry) error {
+	s := e.Settlement
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("encode a settlement for the outbox: %w", err)
+	}
+	field := admission.EndedField(s.Key, s.Generation)
+	id := field
+	if s.Call != nil {
+		id = s.Call.AttemptID
+		if s.Call.Outcome == tasks.Crash {
+			id += "?" // presumed by another delivery: it never replaces the attempt's own report
+		}
+	}
+	finished := 0
+	if s.Finished {
+		finished = 1
+	}
+	n, err := putScript.Run(ctx, o.rdb, []string{o.entries, o.ended}, id, raw, field, finished, outboxMax).Int()
+	if err != nil {
+		return fmt.Errorf("put a settlement into the outbox: %w", err)
+	}
+	if n == 0 {
+		return errOutboxFull
+	}
+	return nil
+}
+
+// verdict finds the settlement that ended a key in this generation; found is
+// false if there is none. lost is the id of a settlement that is not there
+// although its verdict is.
+func (o outbox) verdict(ctx context.Context, key string, generation int64) (s store.Settlement, found bool, lost string, err error) {
+	id, err := o.rdb.HGet(ctx, o.ended, admission.EndedField(key, generation)).Result()
+	if errors.Is(err, redis.Nil) {
+		return s, false, "", nil
+	}
+	if err != nil {
+		return s, false, "", fmt.Errorf("read the outbox: %w", err)
+	}
+	raw, err := o.rdb.HGet(ctx, o.entries, id).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return s, false, id, nil
+	}
+	if err != nil {
+		return s, false, "", fmt.Errorf("read the outbox: %w", err)
+	}
+	var e Entry
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return s, false, "", fmt.Errorf("decode an outbox entry: %w", err)
+	}
+	return e.Settlement, true, "", nil
+}
+
+// forget drops a verdict whose settlement is not there; it reports whether
+// there was one. Without it the task would be refused indefinitely.
+func (o outbox) forget(ctx context.Context, key string, generation int64, id string) (bool, error) {
+	n, err := forgetScript.Run(ctx, o.rdb, []string{o.entries, o.ended}, admission.EndedField(key, generation), id).Int()
+	if err != nil {
+		return false, fmt.Errorf("drop a verdict without its settlement: %w", err)
+	}
+	return n > 0, nil
+}
+
+// waiting is an entry as the outbox holds it.
+type waiting struct{ id, raw string }
+
+const pageSize = 200
+
+// page reads some entries from a cursor on. A page may be empty before the end;
+// the end is the cursor 0.
+func (o outbox) page(ctx context.Context, cursor uint64) ([]waiting, uint64, error) {
+	list, next, err := o.rdb.HScan(ctx, o.entries, cursor, "", pageSize).Result()
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the outbox: %w", err)
+	}
+	var page []waiting
+	for i := 0; i+1 < len(list); i += 2 {
+		page = append(page, waiting{id: list[i], raw: list[i+1]})
+	}
+	return page, next, nil
+}
+
+// drop removes entries that are in SQL, each only if it is still the one that was written.
+// fields are their fields in ended, "" where it is not known.
+func (o outbox) drop(ctx context.Context, written []waiting, fields []string) error {
+	if len(written) == 0 {
+		return nil
+	}
+	var args []any
+	for i, w := range written {
+		args = append(args, w.id, w.raw, fields[i])
+	}
+	if err := dropScript.Run(ctx, o.rdb, []string{o.entries, o.ended}, args...).Err(); err != nil {
+		return fmt.Errorf("drop drained outbox entries: %w", err)
+	}
+	return nil
+}
+
+// reject copies an entry that no store takes to where an operator finds it.
+func (o outbox) reject(ctx context.Context, w waiting) error {
+	if err := o.rdb.HSet(ctx, o.rejected, w.id, w.raw).Err(); err != nil {
+		return fmt.Errorf("set a settlement aside: %w", err)
+	}
+	return nil
+}
+
+// length is the number of settlements waiting.
+func (o outbox) length(ctx context.Context) (int64, error) {
+	n, err := o.rdb.HLen(ctx, o.entries).Result()
+	if err != nil {
+		return 0, fmt.Errorf("count the outbox: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,161 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"reprise/admission"
+	"reprise/idempotency"
+	"reprise/store"
+	"reprise/tasks"
+)
+
+// Store is SQL as far as settlements need it; *store.Store is one.
+type Store interface {
+	// Settle commits settlements together, or none. Repeating it changes nothing.
+	Settle(ctx context.Context, s ...store.Settlement) error
+	// TaskStatus reads where a key stands. An unknown key is no error.
+	TaskStatus(ctx context.Context, key string) (store.TaskStatus, error)
+}
+
+// Recorder stores settlements and reads verdicts. Safe for concurrent use.
+type Recorder struct {
+	store  Store
+	ledger *idempotency.Ledger
+	outbox outbox
+	log    *slog.Logger
+	warn   *Warner
+	resume atomic.Int64 // Unix ms until which the store is not tried, because it failed
+}
+
+// New records in s and, for uploads, in the ledger, which may be nil. The
+// outbox is in Redis under admission's prefix.
+func New(s Store, ledger *idempotency.Ledger, rdb redis.UniversalClient, prefix string, log *slog.Logger) *Recorder {
+	return &Recorder{store: s, ledger: ledger, outbox: newOutbox(rdb, prefix), log: log, warn: NewWarner(log)}
+}
+
+const (
+	storeTimeout  = 6 * time.Second
+	outboxTimeout = 5 * time.Second
+	// storePause is how long the store is left alone after it failed.
+	storePause = time.Second
+)
+
+// Save stores an entry in SQL or, when SQL fails, in the outbox. With an error
+// it is in neither.
+func (r *Recorder) Save(ctx context.Context, e Entry) error {
+	var storeErr error
+	if time.Now().UnixMilli() >= r.resume.Load() {
+		sctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		storeErr = r.write(sctx, e)
+		cancel()
+		if storeErr == nil {
+			return nil
+		}
+		r.storeFailed()
+		r.warn.Warn("store", "the store takes no settlement; the outbox does", storeErr)
+	}
+	octx, cancel := context.WithTimeout(ctx, outboxTimeout)
+	defer cancel()
+	if err := r.outbox.put(octx, e); err != nil {
+		return errors.Join(storeErr, err)
+	}
+	return nil
+}
+
+func (r *Recorder) storeFailed() { r.resume.Store(time.Now().Add(storePause).UnixMilli()) }
+
+// Status reads where a key stands: in SQL and, with outbox, in a settlement
+// that SQL does not have yet.
+func (r *Recorder) Status(ctx context.Context, key string, outbox bool) (store.TaskStatus, error) {
+	found, err := r.store.TaskStatus(ctx, key)
+	if err != nil || found.Finished || !outbox {
+		return found, err
+	}
+	s, waits, lost, err := r.outbox.verdict(ctx, key, found.Generation)
+	if err != nil {
+		return found, err
+	}
+	if lost != "" {
+		dropped, err := r.outbox.forget(ctx, key, found.Generation, lost)
+		if err != nil {
+			return found, err
+		}
+		if dropped { // its settlement was set aside, or Redis lost it
+			r.log.Error("a verdict lost its settlement; its task runs again", "task_id", key, "attempt", lost, "set_aside", r.outbox.rejected)
+		}
+		return found, errDrained
+	}
+	if !waits {
+		return found, nil
+	}
+	return store.TaskStatus{
+		Known: true, Generation: s.Generation, Finished: s.Finished, Verdict: s.Verdict, Outcome: s.Outcome,
+		Reason: s.Reason, Final: s.Final, Result: s.Result, Path: s.Path, Queue: s.Queue, FinishedAt: s.At,
+	}, nil
+}
+
+// Waiting counts the settlements in the outbox.
+func (r *Recorder) Waiting(ctx context.Context) (int64, error) { return r.outbox.length(ctx) }
+
+// write stores entries in SQL: the ledger first, because a send without a
+// conclusion blocks its key, while an unsettled task only runs again.
+func (r *Recorder) write(ctx context.Context, entries ...Entry) error {
+	var settlements []store.Settlement
+	for _, e := range entries {
+		settlements = append(settlements, e.Settlement)
+		var err error
+		switch {
+		case e.Latch != nil:
+			_, err = r.ledger.Conclude(ctx, e.Settlement.Call.AttemptID, *e.Latch)
+		case e.Verified != nil:
+			settlements, err = r.verified(ctx, *e.Verified, settlements)
+		}
+		switch {
+		case errors.Is(err, idempotency.ErrUnknownAttempt), errors.Is(err, idempotency.ErrInvalid):
+			// A restored ledger does not know the send, and never will. The
+			// settlement is stored all the same; an operator adopts the ledger.
+			r.log.Error("the upload ledger does not take the report of an attempt", "task_id", e.Settlement.Key, "error", err)
+		case err != nil:
+			return err
+		}
+	}
+	if len(settlements) == 0 {
+		return nil
+	}
+	return r.store.Settle(ctx, settlements...)
+}
+
+// verified tells the ledger what the recognition of an uncertain upload found.
+// If that settles the upload, its own settlement is added.
+func (r *Recorder) verified(ctx context.Context, v idempotency.Verification, settlements []store.Settlement) ([]store.Settlement, error) {
+	st, err := r.ledger.Verified(ctx, v)
+	if err != nil {
+		return settlements, err
+	}
+	r.log.Info("recognition of an uncertain upload", "task_id", v.Key, "settled", st.State == idempotency.Settled)
+	if st.State != idempotency.Settled {
+		return settlements, nil
+	}
+	task, err := r.store.TaskStatus(ctx, v.Key)
+	if err != nil {
+		return settlements, err
+	}
+	return append(settlements, Arrived(v.Key, task.Generation, st.Send.AttemptID, v.At)), nil
+}
+
+// Arrived is the settlement of a held upload that the ledger has as settled by
+// a verification. It replaces the verdict hold of the same attempt.
+func Arrived(key string, generation int64, attempt string, at time.Time) store.Settlement {
+	return store.Settlement{
+		Key: key, Generation: generation, Path: tasks.Upload, AttemptID: attempt, Finished: true,
+		Verdict: tasks.Done, Outcome: tasks.Uploaded, Reason: "uploaded: verified by recognition", Result: []byte("null"), At: at,
+	}
+}
+
+func endedField(s store.Settlement) string { return admission.EndedField(s.Key, s.Generation) }

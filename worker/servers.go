@@ -1,0 +1,219 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"reprise/admission"
+	"reprise/internal/redisconn"
+	"reprise/tasks"
+	"reprise/worker/record"
+	"reprise/worker/upkeep"
+)
+
+const (
+	// forwardInterval is how often asynq moves due retries to pending. asynq's
+	// 5 s would release every due task in one burst and make short delays useless.
+	forwardInterval = time.Second
+	// groupsInterval is how often the groups in force are read: a new group's
+	// queue is served that soon.
+	groupsInterval = 2 * time.Second
+)
+
+// servers are the asynq servers of a worker. A path has its own over all its
+// queues, by weight, and is a bulkhead: slow enterprise calls cannot take a
+// clip's slot. A group with a share of the slots has a server of its own beside
+// it, because asynq bounds concurrency per server only. Safe for concurrent use.
+type servers struct {
+	slots    Slots
+	interval time.Duration // of an idle server's checks for tasks
+	drain    time.Duration // of running deliveries after a stop
+	handler  asynq.HandlerFunc
+	onError  asynq.ErrorHandlerFunc
+	conn     *redisconn.Client
+	gates    *admission.Gates
+	cordoned func(queue string) bool
+	log      *slog.Logger
+	warn     *record.Warner
+
+	mu      sync.Mutex
+	running []server
+	limits  []admission.Limit // in force when they were last read
+	stopped bool
+	retired sync.WaitGroup // servers that were replaced and still drain
+}
+
+// plan is what one server serves.
+type plan struct {
+	path   tasks.Path
+	slots  int
+	queues map[string]int // weights
+}
+
+type server struct {
+	plan
+	*asynq.Server
+}
+
+func (p plan) equal(q plan) bool {
+	return p.path == q.path && p.slots == q.slots && maps.Equal(p.queues, q.queues)
+}
+
+// plans are the servers for the limits in force.
+func (s *servers) plans(limits []admission.Limit) []plan {
+	weights, shares := map[string]int{}, map[string]int{}
+	for _, l := range limits {
+		group, ok := strings.CutPrefix(l.Scope, "group/")
+		if !ok {
+			continue
+		}
+		weights[group] = max(weights[group], 1) // a group with any limit has its queue
+		n, err := strconv.Atoi(l.Value)
+		if err != nil {
+			continue
+		}
+		switch l.Name {
+		case "weight":
+			weights[group] = max(n, 1)
+		case "slot_share":
+			shares[group] = n
+		}
+	}
+	var out []plan
+	add := func(p plan) {
+		maps.DeleteFunc(p.queues, func(queue string, _ int) bool { return s.cordoned(queue) })
+		if len(p.queues) > 0 {
+			out = append(out, p)
+		}
+	}
+	for _, path := range tasks.Paths {
+		slots := s.slots.of(path)
+		if slots == 0 {
+			continue
+		}
+		shared := plan{path: path, slots: slots, queues: map[string]int{path.Queue(""): 1}}
+		for group, weight := range weights {
+			if share := shares[group]; share > 0 && share < 1000 {
+				add(plan{path: path, slots: max(1, slots*share/1000), queues: map[string]int{path.Queue(group): 1}})
+				continue
+			}
+			shared.queues[path.Queue(group)] = weight
+		}
+		add(shared)
+	}
+	return out
+}
+
+// queues are all queues this worker serves now.
+func (s *servers) queues() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, srv := range s.running {
+		out = slices.AppendSeq(out, maps.Keys(srv.queues))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// refresh serves the queues that are not cordoned now.
+func (s *servers) refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.serveLocked(); err != nil {
+		s.warn.Warn("groups", "the queues cannot be served", err)
+	}
+}
+
+// serve serves what the limits ask for.
+func (s *servers) serve(limits []admission.Limit) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits = limits
+	return s.serveLocked()
+}
+
+// serveLocked starts the servers that are missing and retires those that are
+// not planned any more: they take nothing new and finish what runs.
+func (s *servers) serveLocked() error {
+	if s.stopped {
+		return nil
+	}
+	var next []server
+	for _, p := range s.plans(s.limits) {
+		if i := slices.IndexFunc(s.running, func(srv server) bool { return srv.equal(p) }); i >= 0 {
+			next = append(next, s.running[i])
+			continue
+		}
+		srv := server{p, s.newServer(p)}
+		if err := srv.Start(s.handler); err != nil {
+			return fmt.Errorf("start a server for %s: %w", p.path, err)
+		}
+		next = append(next, srv)
+	}
+	for _, srv := range s.running {
+		if !slices.ContainsFunc(next, func(other server) bool { return other.Server == srv.Server }) {
+			srv.Stop()
+			s.retired.Go(srv.Shutdown)
+		}
+	}
+	s.running = next
+	return nil
+}
+
+// watch follows the groups in force until ctx ends.
+func (s *servers) watch(ctx context.Context) {
+	upkeep.Every(ctx, groupsInterval, func(ctx context.Context) {
+		limits, _, err := s.gates.LimitsInForce(ctx)
+		if err != nil {
+			return // deliveries report that admission is down
+		}
+		if err := s.serve(limits); err != nil {
+			s.warn.Warn("groups", "the groups in force cannot be served", err)
+		}
+	})
+}
+
+// stop stops all servers together: the drain is as long as the longest of
+// them. stopWaiting makes waiting deliveries return once nothing is taken any more.
+func (s *servers) stop(stopWaiting func()) {
+	s.mu.Lock()
+	s.stopped = true
+	running := s.running
+	s.mu.Unlock() // a delivery may call refresh before it ends
+	for _, srv := range running {
+		srv.Stop()
+	}
+	stopWaiting()
+	s.conn.Stopping()
+	var group sync.WaitGroup
+	for _, srv := range running {
+		group.Go(srv.Shutdown)
+	}
+	group.Wait()
+	s.retired.Wait()
+}
+
+func (s *servers) newServer(p plan) *asynq.Server {
+	return asynq.NewServerFromRedisClient(s.conn, asynq.Config{
+		Concurrency:              p.slots,
+		Queues:                   p.queues,
+		TaskCheckInterval:        s.interval,
+		DelayedTaskCheckInterval: forwardInterval,
+		IsFailure:                isFailure,
+		RetryDelayFunc:           retryDelay,
+		ErrorHandler:             s.onError,
+		ShutdownTimeout:          s.drain + settleMargin,
+		Logger:                   asynqLog{s.log.With("component", "asynq", "path", string(p.path))},
+		LogLevel:                 asynq.WarnLevel,
+	})
+}

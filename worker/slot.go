@@ -1,0 +1,87 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"reprise/tasks"
+	"reprise/worker/record"
+)
+
+// slot is how a delivery waits while it occupies a slot. Full slots are the
+// natural backpressure: the backlog stays pending, where the web UI shows it.
+// Safe for concurrent use.
+type slot struct {
+	longest  time.Duration                  // of one wait
+	callTime func(tasks.Path) time.Duration // what must remain for the call that follows
+	stopping context.Context                //nolint:containedctx // done: waits end at once
+	waits    *waits
+	warn     *record.Warner
+}
+
+// until is when a wait must end so that asynq's deadline cannot end the call
+// that follows.
+func (s *slot) until(d *delivery) time.Time {
+	until := time.Now().Add(s.longest)
+	if d.deadline.IsZero() {
+		return until
+	}
+	if latest := d.deadline.Add(-s.callTime(d.payload.Path) - settleMargin); latest.Before(until) {
+		return latest
+	}
+	return until
+}
+
+// wait runs a wait until it is over, the worker stops or the delivery is
+// cancelled; the last two end the delivery.
+func (s *slot) wait(ctx context.Context, d *delivery, cause string, run func(context.Context) error) *ending {
+	defer s.waits.begin(d, cause)()
+	waitCtx, cancel := context.WithTimeout(ctx, s.longest)
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)()
+	err := run(waitCtx)
+	switch {
+	case ctx.Err() != nil:
+		return without(tasks.Interrupted, 0, "the delivery was cancelled before the call")
+	case err != nil && s.stopping.Err() != nil:
+		return without(tasks.Interrupted, 0, "the worker stopped before the call")
+	}
+	return nil
+}
+
+// pause waits for a time.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Backoff between two tries of a store or of admission while it is down.
+const (
+	downMin = 250 * time.Millisecond
+	downMax = 5 * time.Second
+)
+
+// retry repeats do in the slot until it succeeds; when the slot may not be held
+// any longer it ends the delivery as store_down. failure says what fails.
+func (s *slot) retry(ctx context.Context, d *delivery, failure string, do func(context.Context) error) *ending {
+	until := s.until(d)
+	for backoff := downMin; ; backoff = min(2*backoff, downMax) {
+		err := do(ctx)
+		if err == nil {
+			return nil
+		}
+		s.warn.Warn(failure, failure+"; tasks wait", err)
+		if time.Now().Add(backoff).After(until) {
+			return without(tasks.StoreDown, 0, failure)
+		}
+		if end := s.wait(ctx, d, causeStore, func(ctx context.Context) error { return pause(ctx, backoff) }); end != nil {
+			return end
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+
+	"reprise/admission"
+	"reprise/internal/queue"
+	"reprise/store"
+	"reprise/tasks"
+	"reprise/worker/record"
+)
+
+// Archive reads and reopens tasks: *store.Store.
+type Archive interface {
+	Tasks(ctx context.Context, f store.TaskFilter) ([]store.TaskRow, error)
+	Reopen(ctx context.Context, key string, from int64) (int64, error)
+	Payload(ctx context.Context, key string) ([]byte, error)
+}
+
+// Replayer runs again, paced, what was archived for an account reason before
+// its source worked again. Its progress is in Redis, so any worker continues it.
+type Replayer struct {
+	Gates   *admission.Gates
+	Queues  *queue.Client
+	Redis   redis.UniversalClient
+	Archive Archive
+	Leader  *Leader
+	Log     *slog.Logger
+	Warn    *record.Warner
+}
+
+// Keys of the replays; without TTL, they are removed when the work is done.
+const (
+	replayQueues  = "reprise:{replay}:queues"  // hash: queue → replay what was archived before, Unix ms
+	replayStarted = "reprise:{replay}:started" // hash: "<queue>/<key>" → 1: reopened, not yet back in its queue
+)
+
+const (
+	replayInterval = time.Second
+	// replayPage is how many tasks of a queue are replayed per interval.
+	replayPage = 20
+)
+
+// Run replays while this worker leads, until ctx ends.
+func (r *Replayer) Run(ctx context.Context) {
+	Every(ctx, replayInterval, func(ctx context.Context) {
+		if !r.Leader.Leads() {
+			return
+		}
+		names, err := r.Queues.Names(ctx)
+		if err != nil {
+			return // reported by deliveries
+		}
+		if err := r.startEnded(ctx, names); err != nil && ctx.Err() == nil {
+			r.Warn.Warn("halts", "the halts of the sources could not be read", err)
+		}
+		for _, name := range names {
+			if err := r.replay(ctx, name); err != nil && ctx.Err() == nil {
+				r.Warn.Warn("replay", "archived tasks could not be replayed", err)
+			}
+		}
+	})
+}
+
+// replay runs one page of a queue.
+func (r *Replayer) replay(ctx context.Context, queue string) error {
+	if err := r.finishStarted(ctx, queue); err != nil {
+		return err
+	}
+	before, err := r.Redis.HGet(ctx, replayQueues, queue).Int64()
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the replay mark of %s: %w", queue, err)
+	}
+	done := 0
+	for _, outcome := range tasks.AccountOutcomes {
+		rows, err := r.Archive.Tasks(ctx, store.TaskFilter{
+			Queue: queue, Outcome: outcome, Replayable: true, Until: time.UnixMilli(before), Limit: replayPage - done,
+		})
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if err := r.one(ctx, row); err != nil {
+				return err
+			}
+			done++
+		}
+		if done >= replayPage {
+			return nil // the rest follows at the next tick
+		}
+	}
+	started, err := r.started(ctx, queue)
+	if err != nil || len(started) > 0 {
+		return err // checked again at the next tick
+	}
+	if done > 0 {
+		r.Log.Info("replayed tasks archived for an account reason", "queue", queue, "tasks", done)
+	}
+	if err := r.Redis.HDel(ctx, replayQueues, queue).Err(); err != nil {
+		return fmt.Errorf("end the replay of %s: %w", queue, err)
+	}
+	return nil
+}
+
+// one reopens a task and puts it back into its queue. The note written first
+// lets any worker finish what a crash interrupts.
+func (r *Replayer) one(ctx context.Context, row store.TaskRow) error {
+	field := row.Queue + "/" + row.Key
+	if err := r.Redis.HSet(ctx, replayStarted, field, 1).Err(); err != nil {
+		return fmt.Errorf("note a replay: %w", err)
+	}
+	if _, err := r.Archive.Reopen(ctx, row.Key, row.Generation); err != nil {
+		return err
+	}
+	return r.requeue(ctx, field)
+}
+
+// finishStarted continues replays that a crash interrupted, and those whose
+// task was not archived yet.
+func (r *Replayer) finishStarted(ctx context.Context, queue string) error {
+	started, err := r.started(ctx, queue)
+	if err != nil {
+		return err
+	}
+	for _, field := range started {
+		if err := r.requeue(ctx, field); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// started are the notes of a queue's replays that are not finished.
+func (r *Replayer) started(ctx context.Context, queue string) ([]string, error) {
+	started, err := r.Redis.HKeys(ctx, replayStarted).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read the unfinished replays: %w", err)
+	}
+	return slices.DeleteFunc(started, func(field string) bool { return !strings.HasPrefix(field, queue+"/") }), nil
+}
+
+// requeue runs an archived task again. The note of an active task stays: the
+// ack that archives it may still come. Any other task is in its queue already.
+func (r *Replayer) requeue(ctx context.Context, field string) error {
+	name, key, _ := strings.Cut(field, "/")
+	task, err := r.Queues.Task(ctx, name, key)
+	switch {
+	case errors.Is(err, queue.ErrNotFound):
+		err = r.enqueue(ctx, name, key)
+	case err == nil && task.State == queue.Active:
+		return nil
+	case err == nil && task.State == queue.Archived:
+		if err = r.Queues.Run(ctx, name, key); errors.Is(err, queue.ErrNotFound) {
+			err = nil // deleted meanwhile
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.Redis.HDel(ctx, replayStarted, field).Err(); err != nil {
+		return fmt.Errorf("end a replay: %w", err)
+	}
+	return nil
+}
+
+// enqueue queues a task that asynq's archive has dropped: it keeps at most
+// 10,000 tasks, for 90 days.
+func (r *Replayer) enqueue(ctx context.Context, queue, key string) error {
+	raw, err := r.Archive.Payload(ctx, key)
+	if err != nil {
+		return err
+	}
+	path, group, err := tasks.SplitQueue(queue)
+	if err != nil {
+		return err
+	}
+	payload, err := tasks.Decode(path.Type(), raw)
+	if err != nil {
+		return err
+	}
+	return enqueue(ctx, r.Redis, payload, group)
+}
+
+// enqueue queues a task; one that is queued already is no error.
+func enqueue(ctx context.Context, rdb redis.UniversalClient, p tasks.Payload, group string) error {
+	task, err := p.Task(group)
+	if err != nil {
+		return err
+	}
+	_, err = asynq.NewClientFromRedisClient(rdb).EnqueueContext(ctx, task)
+	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
+		return fmt.Errorf("enqueue a task: %w", err)
+	}
+	return nil
+}
+
+// start marks a queue: what was archived until now is replayed.
+func (r *Replayer) start(ctx context.Context, queue string) error {
+	if err := r.Redis.HSet(ctx, replayQueues, queue, strconv.FormatInt(time.Now().UnixMilli(), 10)).Err(); err != nil {
+		return fmt.Errorf("start the replay of %s: %w", queue, err)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package upkeep
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"reprise/idempotency"
+	"reprise/store"
+	"reprise/tasks"
+	"reprise/worker/record"
+)
+
+// Uploads is the SQL store as verification needs it: *store.Store.
+type Uploads interface {
+	record.Store
+	Tasks(ctx context.Context, f store.TaskFilter) ([]store.TaskRow, error)
+	Payload(ctx context.Context, key string) ([]byte, error)
+}
+
+// Verifier enqueues, for each uncertain upload whose policy is
+// idempotency.VerifyRecognize, a recognition of its audio. The recognition is
+// an ordinary task. Its settlement tells the ledger what AudD found: a hit with
+// the upload's audio_id settles the upload, anything else leaves it to an operator.
+type Verifier struct {
+	Ledger *idempotency.Ledger
+	Store  Uploads
+	Redis  redis.UniversalClient
+	Delay  time.Duration // AudD's time to index an upload, and the time between tries
+	Log    *slog.Logger
+	Warn   *record.Warner
+}
+
+const (
+	verifyInterval = 5 * time.Second
+	// verifyTries bounds the recognitions of one upload, a unit each.
+	verifyTries = 3
+	// settleInterval is how often held uploads are compared with the ledger.
+	settleInterval = time.Minute
+	// holdPage is how many held uploads are read at a time.
+	holdPage = 500
+)
+
+// Run verifies uploads until ctx ends.
+func (v *Verifier) Run(ctx context.Context) {
+	var compared time.Time
+	Every(ctx, verifyInterval, func(ctx context.Context) {
+		if time.Since(compared) > settleInterval {
+			compared = time.Now()
+			if err := v.settleArrived(ctx); err != nil && ctx.Err() == nil {
+				v.Warn.Warn("verify", "held uploads could not be compared with the ledger", err)
+			}
+		}
+		uncertain, err := v.Ledger.List(ctx, idempotency.Filter{
+			States: []idempotency.State{idempotency.Uncertain}, Verify: idempotency.VerifyRecognize,
+		})
+		if err != nil && ctx.Err() == nil {
+			v.Warn.Warn("verify", "uncertain uploads cannot be listed", err)
+		}
+		for _, e := range uncertain {
+			if err := v.verify(ctx, e); err != nil && ctx.Err() == nil {
+				v.Warn.Warn("verify", "an uncertain upload could not be verified", err)
+			}
+		}
+	})
+}
+
+// verify enqueues the next recognition of an upload when the one before is
+// settled and the next is due. BeginVerify counts a try before its task exists;
+// a task that a crash prevented is enqueued at the next tick.
+func (v *Verifier) verify(ctx context.Context, e idempotency.Entry) error {
+	if time.Now().Before(e.Send.EndedAt.Add(v.Delay)) {
+		return nil
+	}
+	try := e.Send.Tries
+	if try > 0 {
+		task, err := v.task(ctx, e, try)
+		if err != nil {
+			return err
+		}
+		st, err := v.Store.TaskStatus(ctx, task.Key)
+		if err != nil {
+			return err
+		}
+		if !st.Finished {
+			return enqueue(ctx, v.Redis, task, "")
+		}
+	}
+	if try >= verifyTries {
+		return nil
+	}
+	task, err := v.task(ctx, e, try+1)
+	if err != nil {
+		return err
+	}
+	begun, err := v.Ledger.BeginVerify(ctx, idempotency.VerifyRequest{
+		Key: e.Key, Generation: e.Generation, Delay: v.Delay, Tries: verifyTries, At: time.Now(),
+	})
+	if err != nil || !begun {
+		return err
+	}
+	v.Log.Info("an uncertain upload is verified by a recognition", "task_id", e.Key, "recognition", task.Key, "try", task.Params.Verifies.Try)
+	return enqueue(ctx, v.Redis, task, "")
+}
+
+// task is the recognition of an upload's audio at the source it was sent to.
+func (v *Verifier) task(ctx context.Context, e idempotency.Entry, try int) (tasks.Payload, error) {
+	raw, err := v.Store.Payload(ctx, e.Key)
+	if err != nil {
+		return tasks.Payload{}, err
+	}
+	upload, err := tasks.Decode(tasks.Upload.Type(), raw)
+	if err != nil {
+		return tasks.Payload{}, err
+	}
+	return tasks.New(tasks.Recognize, upload.Input, tasks.Params{
+		Source: e.Source, Verifies: &tasks.Verification{Key: e.Key, Generation: e.Generation, Try: try},
+	}, 0)
+}
+
+// settleArrived settles uploads that are still held although the ledger has
+// them as arrived: their worker died, or lost the store, between the two.
+func (v *Verifier) settleArrived(ctx context.Context) error {
+	page := store.TaskFilter{Path: tasks.Upload, Verdict: tasks.Hold, Limit: holdPage}
+	for {
+		rows, err := v.Store.Tasks(ctx, page)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			st, err := v.Ledger.Status(ctx, row.Key)
+			if err != nil {
+				return err
+			}
+			if st.State != idempotency.Settled {
+				continue
+			}
+			if err := v.Store.Settle(ctx, record.Arrived(row.Key, row.Generation, st.Send.AttemptID, time.Now())); err != nil {
+				return err
+			}
+			v.Log.Info("a held upload is settled: the ledger has it as arrived", "task_id", row.Key)
+		}
+		if len(rows) < holdPage {
+			return nil
+		}
+		last := rows[len(rows)-1]
+		page.AfterAt, page.AfterKey = last.UpdatedAt, last.Key
+	}
+}
