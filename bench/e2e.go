@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hibiken/asynq"
-
+	"reprise/admission"
+	"reprise/internal/queue"
 	"reprise/tasks"
 )
 
@@ -19,7 +19,7 @@ type e2eSettings struct {
 	rounds, slots int
 	seconds       time.Duration
 	latencies     string
-	worker        string // path of cmd/worker
+	worker        string // path of the worker binary
 
 	dir     string
 	server  *benchRedis
@@ -27,14 +27,14 @@ type e2eSettings struct {
 	started int // sides so far, for the names of their folders
 }
 
-// e2eMaxRate is the rate, in tasks a second, up to which the queue does not run
-// dry while one side is measured.
+// e2eMaxRate is the highest rate, in tasks a second, at which the queue lasts
+// for the whole measurement of a side.
 const e2eMaxRate = 6000
 
 // benchE2E compares whole processes: files in, HTTP calls to a simulator
 // process, results in SQLite. The bare side is an asynq server in a process of
 // its own whose handler makes the same call and stores nothing.
-func benchE2E(ctx context.Context, args []string, out io.Writer) (err error) {
+func benchE2E(ctx context.Context, args []string, out io.Writer) error {
 	var set e2eSettings
 	flags := newFlags("e2e", out)
 	flags.IntVar(&set.rounds, "rounds", 5, "rounds per latency; the figures are medians")
@@ -52,29 +52,10 @@ func benchE2E(ctx context.Context, args []string, out io.Writer) (err error) {
 	if set.rounds < 1 || set.slots < 1 || set.seconds <= 0 {
 		return errors.New("rounds, slots and seconds must be positive")
 	}
-	if set.dir, err = os.MkdirTemp("", "reprise-bench-"); err != nil {
-		return fmt.Errorf("make folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(set.dir)) }()
-	commands := []string{"cmd/auddsim", "bench"}
-	if set.worker == "" {
-		set.worker, commands = filepath.Join(set.dir, "worker"), append(commands, "cmd/worker")
-	}
-	if err := build(ctx, set.dir, commands...); err != nil {
-		return err
-	}
-	if set.server, err = startRedis(ctx, set.dir); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, set.server.close()) }()
-	need := 0
-	for _, latency := range latencies {
-		need = max(need, set.tasks(latency))
-	}
-	if set.clips, err = clipPayloads(set.dir, need); err != nil {
-		return err
-	}
-	return e2eRounds(ctx, &set, latencies, out)
+	return inFolder("", func(dir string) error {
+		set.dir = dir
+		return set.compare(ctx, latencies, out)
+	})
 }
 
 func durations(list string) ([]time.Duration, error) {
@@ -89,8 +70,8 @@ func durations(list string) ([]time.Duration, error) {
 	return out, nil
 }
 
-// tasks is how many tasks are enqueued for one side: more than the slots can
-// complete, so that the queue does not run dry.
+// tasks is how many tasks are enqueued for one side: more than its slots can
+// complete.
 func (set *e2eSettings) tasks(latency time.Duration) int {
 	rate := float64(e2eMaxRate)
 	if latency > 0 {
@@ -99,135 +80,126 @@ func (set *e2eSettings) tasks(latency time.Duration) int {
 	return int(rate*set.seconds.Seconds()) + 2*set.slots
 }
 
-// e2eRounds alternates the latencies, and within each the sides and which of
-// them goes first, so that other load on the machine meets all of them alike.
-// The ratio is the median of the rounds' ratios.
-func e2eRounds(ctx context.Context, set *e2eSettings, latencies []time.Duration, out io.Writer) error {
-	ours, bare, ratio := map[time.Duration][]float64{}, map[time.Duration][]float64{}, map[time.Duration][]float64{}
-	var rows [][]string
-	for round := range set.rounds {
-		for _, latency := range latencies {
-			order := []e2eSide{startReprise, startBareProcess}
-			if round%2 == 1 {
-				order = []e2eSide{startBareProcess, startReprise}
+// compare measures the latencies in turn in each round, so that other load on
+// the machine affects all of them alike.
+func (set *e2eSettings) compare(ctx context.Context, latencies []time.Duration, out io.Writer) (err error) {
+	commands, need := []string{"cmd/auddsim", "bench"}, 0
+	if set.worker == "" {
+		set.worker, commands = filepath.Join(set.dir, "worker"), append(commands, "cmd/worker")
+	}
+	if err := build(ctx, set.dir, commands...); err != nil {
+		return err
+	}
+	if set.server, err = startRedis(ctx, set.dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, set.server.close()) }()
+	for _, latency := range latencies {
+		need = max(need, set.tasks(latency))
+	}
+	if set.clips, err = clipPayloads(set.dir, need); err != nil {
+		return err
+	}
+	results := make([]comparison, len(latencies))
+	for range set.rounds {
+		for i, latency := range latencies {
+			ours := func() (pace, error) { return set.measure(ctx, latency, set.startReprise) }
+			bare := func() (pace, error) { return set.measure(ctx, latency, set.startBare) }
+			if err := results[i].round(ours, bare); err != nil {
+				return err
 			}
-			var paces [2]e2ePace
-			for i, side := range order {
-				pace, err := e2eRun(ctx, set, latency, side)
-				if err != nil {
-					return err
-				}
-				paces[(i+round)%2] = pace
-			}
-			r, b := paces[0], paces[1]
-			ours[latency], bare[latency] = append(ours[latency], r.perS), append(bare[latency], b.perS)
-			ratio[latency] = append(ratio[latency], r.perS/b.perS)
-			costs := fmt.Sprintf("%.0f + %.0f\t%.0f + %.0f\t%s", r.workerUS, r.redisUS, b.workerUS, b.redisUS, loadAverage())
-			rows = append(rows, append(e2eRow(fmt.Sprint(round+1), latency, r.perS, b.perS, r.perS/b.perS), costs))
 		}
 	}
+	return printE2E(out, latencies, results)
+}
+
+func printE2E(out io.Writer, latencies []time.Duration, results []comparison) error {
 	figures := map[string]float64{}
-	for _, latency := range latencies {
-		name := fmt.Sprintf("%dms_", latency.Milliseconds())
-		r, b, share := median(ours[latency]), median(bare[latency]), median(ratio[latency])
-		rows = append(rows, e2eRow("median", latency, r, b, share))
-		figures["ratio_"+strings.TrimSuffix(name, "_")] = share
-		if latency == 0 {
+	var rows [][]string
+	for i, latency := range latencies {
+		for _, row := range results[i].table() {
+			rows = append(rows, append([]string{latency.String()}, row...))
+		}
+		ours, bare, ratio := results[i].medians()
+		name := fmt.Sprintf("%dms", latency.Milliseconds())
+		figures["ratio_"+name] = ratio
+		if name += "_"; latency == 0 {
 			name = ""
 		}
-		figures["reprise_"+name+"per_s"], figures["bare_"+name+"per_s"] = r, b
+		figures["reprise_"+name+"per_s"], figures["bare_"+name+"per_s"] = ours, bare
 	}
-	header := []string{"round", "latency", "reprise/s", "bare asynq/s", "ratio", "µs of CPU a task: reprise + its redis", "bare + its redis", "load"}
+	header := append([]string{"latency", "round", "reprise/s", "bare asynq/s", "ratio"}, costColumns...)
 	if err := printTable(out, header, rows); err != nil {
 		return err
 	}
 	return printFigures(out, figures)
 }
 
-func e2eRow(round string, latency time.Duration, reprise, bare, ratio float64) []string {
-	return []string{round, latency.String(), fmt.Sprintf("%.0f", reprise), fmt.Sprintf("%.0f", bare), fmt.Sprintf("%.3f", ratio)}
-}
-
-// e2ePace is the rate of one side, and its CPU time per task in microseconds,
-// which depends less on other load than the rate.
-type e2ePace struct{ perS, workerUS, redisUS float64 }
-
-// e2eSide starts the process of one side in a folder of its own.
-type e2eSide func(set *e2eSettings, dir, simURL string) (*proc, error)
-
-func startReprise(set *e2eSettings, dir, simURL string) (*proc, error) {
-	f := newFleet(fleetSettings{dir: dir, binary: set.worker, redisURL: set.server.url, simURL: simURL, slots: set.slots})
+func (set *e2eSettings) startReprise(dir, simURL string) (*proc, error) {
+	f := newFleet(set.worker, dir, set.server.url, simURL, recognizeSlots(set.slots))
 	if err := f.start(1); err != nil {
 		return nil, err
 	}
 	return f.workers[0], nil
 }
 
-func startBareProcess(set *e2eSettings, dir, simURL string) (*proc, error) {
+func (set *e2eSettings) startBare(dir, simURL string) (*proc, error) {
 	return startProc(filepath.Join(dir, "bare.log"), nil, filepath.Join(set.dir, "bench"),
 		"e2e-bare", "--redis="+set.server.rdb.Options().Addr, "--url="+simURL+"/", fmt.Sprintf("--slots=%d", set.slots))
 }
 
-// e2eRun measures one side with an empty Redis, a new simulator process and a
-// new SQLite file.
-func e2eRun(ctx context.Context, set *e2eSettings, latency time.Duration, side e2eSide) (pace e2ePace, err error) {
+// measure runs one side with an empty Redis, a new simulator process and a new
+// SQLite file. It counts completed tasks from the moment the first task is active.
+func (set *e2eSettings) measure(ctx context.Context, latency time.Duration, start func(dir, simURL string) (*proc, error)) (pace, error) {
 	set.started++
 	dir := filepath.Join(set.dir, fmt.Sprint("side-", set.started))
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return pace, fmt.Errorf("make folder of a side: %w", err)
+		return pace{}, fmt.Errorf("make folder of a side: %w", err)
 	}
 	addr, err := freeAddr()
 	if err != nil {
-		return pace, err
+		return pace{}, err
 	}
 	sim, err := startProc(filepath.Join(dir, "auddsim.log"), nil, filepath.Join(set.dir, "auddsim"), "--addr="+addr, "--log-size=1000", "--latency="+latency.String())
 	if err != nil {
-		return pace, err
+		return pace{}, err
 	}
 	defer sim.kill()
 	if err := sim.logs(ctx, addr); err != nil {
-		return pace, err
+		return pace{}, err
 	}
-	if err := set.server.empty(ctx); err != nil {
-		return pace, err
+	if err := set.server.fill(ctx, "", set.clips[:set.tasks(latency)]); err != nil {
+		return pace{}, err
 	}
-	if err := set.server.enqueue(ctx, "", set.clips[:set.tasks(latency)]); err != nil {
-		return pace, err
-	}
-	p, err := side(set, dir, "http://"+addr)
+	p, err := start(dir, "http://"+addr)
 	if err != nil {
-		return pace, err
+		return pace{}, err
 	}
 	defer p.kill()
-	return e2eMeasure(ctx, set, p)
+	return set.count(ctx, p)
 }
 
-// e2eMeasure counts completed tasks from the moment the first task is active.
-func e2eMeasure(ctx context.Context, set *e2eSettings, p *proc) (e2ePace, error) {
-	inspector := asynq.NewInspectorFromRedisClient(set.server.rdb)
-	var info *asynq.QueueInfo
+func (set *e2eSettings) count(ctx context.Context, p *proc) (pace, error) {
+	queues := queue.New(set.server.rdb, admission.DefaultPrefix)
+	var stats queue.Stats
 	var failed error
-	begun := func() bool {
-		info, failed = inspector.GetQueueInfo(tasks.Recognize.Queue(""))
-		return failed != nil || p.died() != nil || info.Active+info.Completed > 0
+	read := func() bool {
+		stats, failed = queues.Stats(ctx, tasks.Recognize.Queue(""))
+		failed = errors.Join(failed, p.died())
+		return failed != nil || stats.Active+stats.Completed > 0
 	}
-	err := until(ctx, processStart, begun)
-	if err := errors.Join(err, failed, p.died()); err != nil {
-		return e2ePace{}, fmt.Errorf("wait for the first task: %w", err)
+	if err := until(ctx, processStart, read); err != nil || failed != nil {
+		return pace{}, fmt.Errorf("wait for the first task: %w", errors.Join(err, failed))
 	}
-	start, done, own, redis := time.Now(), info.Completed, p.cpu(), set.server.cpu(ctx)
+	start, done, own, redis := time.Now(), stats.Completed, p.cpu(), set.server.cpu(ctx)
 	if err := pause(ctx, set.seconds); err != nil {
-		return e2ePace{}, err
+		return pace{}, err
 	}
-	begun()
-	took := time.Since(start)
+	read()
+	took, n := time.Since(start).Seconds(), float64(stats.Completed-done)
 	own, redis = p.cpu()-own, set.server.cpu(ctx)-redis
-	if err := errors.Join(failed, p.died()); err != nil {
-		return e2ePace{}, err
+	if failed == nil && stats.Pending == 0 {
+		failed = fmt.Errorf("the queue ran dry: %d tasks were completed in %.1f s", stats.Completed, took)
 	}
-	if info.Pending == 0 {
-		return e2ePace{}, fmt.Errorf("the queue ran dry: more than %d tasks were completed in %s", info.Completed, took)
-	}
-	n := float64(info.Completed - done)
-	return e2ePace{perS: n / took.Seconds(), workerUS: float64(own.Microseconds()) / n, redisUS: float64(redis.Microseconds()) / n}, nil
+	return pace{perS: n / took, ownUS: float64(own.Microseconds()) / n, redisUS: float64(redis.Microseconds()) / n}, failed
 }

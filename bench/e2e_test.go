@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestE2EEndsWithItsFiguresInJSON(t *testing.T) {
+func TestE2EPrintsItsFiguresAsJSON(t *testing.T) {
 	t.Parallel()
 	figures := lastLine(t, "e2e", "--rounds=1", "--seconds=1s", "--slots=8", "--latencies=0ms,20ms")
 	require.InDelta(t, figures["reprise_per_s"]/figures["bare_per_s"], figures["ratio_0ms"], 1e-9)
@@ -14,7 +14,7 @@ func TestE2EEndsWithItsFiguresInJSON(t *testing.T) {
 	require.Positive(t, figures["ratio_20ms"])
 }
 
-func TestE2ERefusesALatencyItCannotRead(t *testing.T) {
+func TestE2ERefusesInvalidLatencies(t *testing.T) {
 	t.Parallel()
 	for _, list := range []string{"", "20", "-1ms", "0ms,"} {
 		_, err := durations(list)

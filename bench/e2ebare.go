@@ -56,7 +56,7 @@ func postClip(ctx context.Context, client *http.Client, url, path string) error 
 	}
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	_ = form.WriteField("api_token", "bench-token") // a write to a buffer does not fail
+	_ = form.WriteField("api_token", "bench-token") // writes to a buffer do not fail
 	part, _ := form.CreateFormFile("file", filepath.Base(path))
 	_, _ = part.Write(audio)
 	_ = form.Close()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +9,8 @@ import (
 	"time"
 )
 
-// fleet is worker processes as a user runs them: `worker run`, each with slots
-// for recognition only, all on one Redis and one SQLite file.
+// fleet is worker processes as a user runs them: `worker run`, by default with
+// slots for recognition only, all on one Redis and one SQLite file.
 type fleet struct {
 	binary, dir string
 	env         []string // settings all share
@@ -19,31 +18,19 @@ type fleet struct {
 	started     int
 }
 
-// fleetSettings are the settings that the workers of a fleet share.
-type fleetSettings struct {
-	dir, binary, redisURL, simURL string
-	slots                         int
-	more                          []string // further settings as NAME=value
+// newFleet returns workers that are not started yet, with their data in dir. more
+// are further settings as NAME=value.
+func newFleet(binary, dir, redisURL, simURL string, more ...string) *fleet {
+	return &fleet{binary: binary, dir: dir, env: append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir(), "AUDD_API_TOKEN=bench-token",
+		"REPRISE_REDIS_URL=" + redisURL, "REPRISE_STORE_URL=sqlite:" + filepath.Join(dir, "reprise.db"),
+		"REPRISE_AUDD_BASE_URL=" + simURL + "/", "REPRISE_AUDD_ENTERPRISE_URL=" + simURL + "/enterprise/",
+		"REPRISE_SLOTS_ENTERPRISE=0", "REPRISE_SLOTS_UPLOAD=0", "REPRISE_ADMIN_ADDR=127.0.0.1:0", "REPRISE_LOG_FORMAT=json",
+	}, more...)}
 }
 
-// buildWorker compiles cmd/worker into dir and returns its path.
-func buildWorker(ctx context.Context, dir string) (string, error) {
-	return filepath.Join(dir, "worker"), build(ctx, dir, "cmd/worker")
-}
-
-// storeURL is the SQLite file of a fleet in dir.
-func storeURL(dir string) string { return "sqlite:" + filepath.Join(dir, "reprise.db") }
-
-func newFleet(set fleetSettings) *fleet {
-	env := []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + set.dir, "TMPDIR=" + os.TempDir(), "AUDD_API_TOKEN=bench-token",
-		"REPRISE_REDIS_URL=" + set.redisURL, "REPRISE_STORE_URL=" + storeURL(set.dir),
-		"REPRISE_AUDD_BASE_URL=" + set.simURL + "/", "REPRISE_AUDD_ENTERPRISE_URL=" + set.simURL + "/enterprise/",
-		fmt.Sprintf("REPRISE_SLOTS_RECOGNIZE=%d", set.slots), "REPRISE_SLOTS_ENTERPRISE=0", "REPRISE_SLOTS_UPLOAD=0",
-		"REPRISE_ADMIN_ADDR=127.0.0.1:0", "REPRISE_LOG_FORMAT=json",
-	}
-	return &fleet{binary: set.binary, dir: set.dir, env: append(env, set.more...)}
-}
+// recognizeSlots is the setting of the slots for recognition.
+func recognizeSlots(n int) string { return fmt.Sprintf("REPRISE_SLOTS_RECOGNIZE=%d", n) }
 
 // start runs n more workers. It does not wait until they are ready.
 func (f *fleet) start(n int) error {
@@ -70,28 +57,24 @@ func (f *fleet) kill(n int) {
 	f.workers = f.workers[n:]
 }
 
-// stop ends all workers with SIGTERM and returns the errors of those that did
-// not end cleanly. It kills what still runs after a minute.
+// stop ends all workers with SIGTERM, and after a minute with SIGKILL. It
+// returns the errors of those that did not end cleanly.
 func (f *fleet) stop() error {
-	for _, p := range f.workers {
-		_ = p.Signal(syscall.SIGTERM) // it fails when the worker has ended, which is reported below
-	}
-	timer := time.NewTimer(processStop)
-	defer timer.Stop()
-	var errs []error
-	for _, p := range f.workers {
-		select {
-		case <-p.Done():
-			if err := p.Wait(); err != nil {
-				errs = append(errs, fmt.Errorf("%s ended with %w; its log ends: %s", p.name(), err, p.tail()))
-			}
-			_ = p.log.Close()
-		case <-timer.C:
-			f.kill(len(f.workers))
-			return errors.Join(append(errs, fmt.Errorf("the workers did not stop within %s and were killed", processStop))...)
+	signal := func(s syscall.Signal) {
+		for _, p := range f.workers {
+			_ = p.Signal(s) // it fails when the worker has ended, which is reported below
 		}
 	}
-	f.workers = nil
+	signal(syscall.SIGTERM)
+	late := time.AfterFunc(processStop, func() { signal(syscall.SIGKILL) })
+	defer late.Stop()
+	var errs []error
+	for _, p := range f.workers {
+		if err := p.Wait(); err != nil {
+			errs = append(errs, fmt.Errorf("%s ended with %w; its log ends: %s", p.name(), err, p.tail()))
+		}
+	}
+	f.kill(len(f.workers)) // closes their logs
 	return errors.Join(errs...)
 }
 

@@ -4,19 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/hibiken/asynq"
 
 	"reprise/audd"
-	"reprise/internal/auddsim"
 	"reprise/tasks"
 )
 
-// workersWith runs worker processes with settings of the case.
-func workersWith(more []string) contestant {
-	return func(_ context.Context, set goodputSettings, redis *benchRedis, sim *auddsim.Server) (func() error, error) {
-		f := newFleet(fleetSettings{dir: set.dir, binary: set.binary, redisURL: redis.url, simURL: sim.URL, slots: set.slots, more: more})
+// workersWith runs worker processes with further settings.
+func workersWith(more ...string) contestant {
+	return func(_ context.Context, set goodputSettings, r *rig) (func() error, error) {
+		f := r.fleet(set.binary, append([]string{recognizeSlots(set.slots)}, more...)...)
 		if err := f.start(set.workers); err != nil {
 			f.kill(len(f.workers))
 			return nil, err
@@ -25,19 +27,18 @@ func workersWith(more []string) contestant {
 	}
 }
 
-// plainAsynq is what one writes with asynq alone: as many calls at once as one
-// dares, IsFailure for 429 so that it costs no attempt, the server's
-// Retry-After honoured (1 s where it names none), and due tasks looked for
-// every second instead of asynq's five.
+// plainAsynq is a typical use of asynq alone: a fixed concurrency, IsFailure for
+// 429 so that it costs no attempt, Retry-After honored (1 s without one), and
+// due tasks forwarded every second instead of asynq's five.
 func plainAsynq(concurrency int) contestant {
-	return func(_ context.Context, _ goodputSettings, redis *benchRedis, sim *auddsim.Server) (func() error, error) {
+	return func(_ context.Context, _ goodputSettings, r *rig) (func() error, error) {
 		cfg := audd.DefaultConfig()
-		cfg.Token, cfg.BaseURL, cfg.EnterpriseURL = func() string { return "bench-token" }, sim.URL+"/", sim.EnterpriseURL
+		cfg.Token, cfg.BaseURL, cfg.EnterpriseURL = func() string { return "bench-token" }, r.sim.URL+"/", r.sim.EnterpriseURL
 		client, err := audd.New(cfg)
 		if err != nil {
 			return nil, fmt.Errorf("build the client: %w", err)
 		}
-		srv := asynq.NewServerFromRedisClient(redis.rdb, asynq.Config{
+		srv := asynq.NewServerFromRedisClient(r.redis.rdb, asynq.Config{
 			Concurrency: concurrency, Queues: map[string]int{tasks.Recognize.Queue(""): 1}, LogLevel: asynq.ErrorLevel,
 			TaskCheckInterval: 20 * time.Millisecond, DelayedTaskCheckInterval: time.Second,
 			IsFailure:      func(err error) bool { return !isThrottled(err) },
@@ -58,14 +59,23 @@ func plainAsynq(concurrency int) contestant {
 	}
 }
 
+func fileAudio(in tasks.Input) audd.Audio {
+	return audd.Audio{Name: filepath.Base(in.Path), Open: func() (io.ReadCloser, int64, error) {
+		f, err := os.Open(in.Path)
+		if err != nil {
+			return nil, 0, fmt.Errorf("open a clip: %w", err)
+		}
+		return f, in.Size, nil
+	}}
+}
+
 func isThrottled(err error) bool {
-	var failed *audd.Error
-	return errors.As(err, &failed) && failed.HTTPStatus == 429
+	failed, ok := errors.AsType[*audd.Error](err)
+	return ok && failed.HTTPStatus == 429
 }
 
 func plainDelay(n int, err error, t *asynq.Task) time.Duration {
-	var failed *audd.Error
-	if isThrottled(err) && errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*audd.Error](err); ok && isThrottled(err) {
 		return max(time.Second, failed.RetryAfter)
 	}
 	return asynq.DefaultRetryDelayFunc(n, err, t)

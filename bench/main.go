@@ -1,7 +1,7 @@
 // Command bench measures Reprise and prints ratios: `go run ./bench CASE`.
 //
-// Each case starts what it needs itself, repeats enough to be steady, prints a
-// table for people and, as the last line, one JSON object with its figures.
+// A case starts the processes it needs, prints a table and, as the last line, one
+// JSON object with its figures.
 package main
 
 import (
@@ -15,33 +15,31 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	"text/tabwriter"
 )
 
 // benchmark is one case. run parses its own flags from args (newFlags), prints
-// to out (printTable, then printFigures) and leaves nothing running.
+// to out (printTable, then printFigures) and ends everything that it starts.
 type benchmark struct {
-	about string // one line: what is compared with what
+	about string // one line: the figures, and what they are compared with
 	run   func(ctx context.Context, args []string, out io.Writer) error
 }
 
-// cases are all benchmarks by name; each lives in a file of its own.
+// cases are all benchmarks by name.
 var cases = map[string]benchmark{
-	"chaos-admission": {"workers killed again and again: what is overspent, which permits are not given back", benchChaosAdmission},
-	"e2e":             {"tasks a second of whole processes, HTTP and SQL included, and their share of what bare asynq does", benchE2E},
-	"e2e-bare":        {"the bare side of e2e, which e2e starts as a process of its own", benchBareProcess},
-	"goodput":         {"how much of a quota is used, and how many 429s it takes", benchGoodput},
-	"memory":          {"what one large enterprise file adds to a worker's memory", benchMemory},
-	"overhead":        {"tasks a second through every gate, and their share of what bare asynq does", benchOverhead},
-	"store":           {"settlements a second, and their share of what the bare database takes", benchStore},
+	"chaos-admission": {"workers killed again and again: units overspent, permits not released", benchChaosAdmission},
+	"e2e":             {"tasks a second of whole processes, HTTP and SQL included, against bare asynq", benchE2E},
+	"e2e-bare":        {"the bare side of e2e; e2e starts it as a process", benchBareProcess},
+	"goodput":         {"the used share of a quota, and the 429s on the way", benchGoodput},
+	"memory":          {"growth of a worker's memory by one large enterprise file", benchMemory},
+	"overhead":        {"tasks a second through every gate, against bare asynq", benchOverhead},
+	"store":           {"settlements a second, against plain inserts", benchStore},
 }
 
-func main() { os.Exit(runUntilSignal()) }
-
-func runUntilSignal() int {
+func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -51,15 +49,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	c, known := cases[args[0]]
 	if !known {
-		fmt.Fprintf(stderr, "bench: there is no case %q\n", args[0])
+		fmt.Fprintf(stderr, "bench: unknown case %q\n", args[0])
 		printCases(stderr)
 		return 1
 	}
-	err := c.run(ctx, args[1:], stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
+	if err := c.run(ctx, args[1:], stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(stderr, "bench: %s: %s\n", args[0], err)
 		return 1
 	}
@@ -67,10 +61,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func printCases(out io.Writer) {
-	fmt.Fprintln(out, "usage: go run ./bench CASE [flags]   (CASE -h lists its flags)")
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
-		fmt.Fprintf(w, "  %s\t%s\n", name, cases[name].about)
+		rows = append(rows, []string{name, cases[name].about})
 	}
-	_ = w.Flush() // stdout gone: nobody to tell
+	fmt.Fprintln(out, "usage: go run ./bench CASE [flags]   (CASE -h lists its flags)")
+	_ = printTable(out, []string{"CASE", ""}, rows) // a closed out cannot be reported
 }

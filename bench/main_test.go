@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestWithoutACaseTheCasesAreListed(t *testing.T) {
+func TestCasesAreListedWithoutArguments(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"-h"}, {"--help"}} {
 		var out, errs bytes.Buffer
@@ -25,16 +25,16 @@ func TestWithoutACaseTheCasesAreListed(t *testing.T) {
 	}
 }
 
-func TestUnknownCaseIsAnErrorWithTheList(t *testing.T) {
+func TestUnknownCaseIsAnErrorThatListsTheCases(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
 	require.Equal(t, 1, run(t.Context(), []string{"nothing"}, &out, &errs))
-	require.Contains(t, errs.String(), `no case "nothing"`)
+	require.Contains(t, errs.String(), `unknown case "nothing"`)
 	require.Contains(t, errs.String(), "store")
 	require.Empty(t, out.String())
 }
 
-func TestEveryCaseExplainsItsFlags(t *testing.T) {
+func TestEveryCaseHasHelpForItsFlags(t *testing.T) {
 	t.Parallel()
 	for name := range cases {
 		var out, errs bytes.Buffer
@@ -44,27 +44,27 @@ func TestEveryCaseExplainsItsFlags(t *testing.T) {
 	}
 }
 
-func TestStoreEndsWithItsFiguresInJSON(t *testing.T) {
+func TestStorePrintsItsFiguresAsJSON(t *testing.T) {
 	t.Parallel()
 	figures := lastLine(t, "store", "--rounds=1", "--round=100ms", "--callers=4", "--dir="+t.TempDir())
 	require.Positive(t, figures["settles_per_s"])
 	require.Positive(t, figures["share"])
 }
 
-func TestMedianIsTheMiddle(t *testing.T) {
+func TestMedianOfOddAndEvenCounts(t *testing.T) {
 	t.Parallel()
 	require.Zero(t, median(nil))
 	require.InDelta(t, 2, median([]float64{3, 1, 2}), 0)
 	require.InDelta(t, 2.5, median([]float64{4, 1, 2, 3}), 0)
 }
 
-// lastLine runs a case and reads the JSON its output ends with.
+// lastLine runs a case and decodes the JSON on the last line of its output.
 func lastLine(t *testing.T, args ...string) map[string]float64 {
 	t.Helper()
 	var out, errs bytes.Buffer
 	require.Zero(t, run(t.Context(), args, &out, &errs), errs.String())
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	require.Greater(t, len(lines), 1, "a table comes first")
+	require.Greater(t, len(lines), 1, "a table precedes the JSON")
 	var figures map[string]float64
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &figures))
 	return figures

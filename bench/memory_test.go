@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMemoryEndsWithItsFiguresInJSON(t *testing.T) {
+func TestMemoryPrintsItsFiguresAsJSON(t *testing.T) {
 	t.Parallel()
 	figures := lastLine(t, "memory", "--mib=48", "--dir="+t.TempDir())
 	require.InDelta(t, 48, figures["file_mib"], 0)

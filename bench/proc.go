@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +34,11 @@ func build(ctx context.Context, dir string, commands ...string) error {
 	return nil
 }
 
+// buildWorker compiles cmd/worker into dir and returns the path of the binary.
+func buildWorker(ctx context.Context, dir string) (string, error) {
+	return filepath.Join(dir, "worker"), build(ctx, dir, "cmd/worker")
+}
+
 // proc is a child process of a case and the file it logs to. It does not
 // outlive this process.
 type proc struct {
@@ -42,8 +46,8 @@ type proc struct {
 	log *os.File
 }
 
-// startProc runs a command with its output in a new file logPath and nothing
-// but env as its environment.
+// startProc runs a command with its output in a new file logPath. A nil env is
+// the environment of this process.
 func startProc(logPath string, env []string, binary string, args ...string) (*proc, error) {
 	log, err := os.Create(logPath)
 	if err != nil {
@@ -51,9 +55,6 @@ func startProc(logPath string, env []string, binary string, args ...string) (*pr
 	}
 	cmd := exec.Command(binary, args...) // kill or a signal ends it
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
-	if cmd.Env == nil {
-		cmd.Env = []string{}
-	}
 	p, err := child.Start(cmd, syscall.SIGKILL)
 	if err != nil {
 		_ = log.Close() // the error of the start counts
@@ -102,17 +103,8 @@ func (p *proc) name() string {
 
 // tail is the end of the process's log on one line.
 func (p *proc) tail() string {
-	const most = 800
-	f, err := os.Open(p.log.Name())
-	if err != nil {
-		return "(no log)"
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "(no log)"
-	}
-	raw, _ := io.ReadAll(io.NewSectionReader(f, max(info.Size()-most, 0), most)) // a short read is still worth quoting
+	raw, _ := os.ReadFile(p.log.Name()) // without a log the tail is empty
+	raw = raw[max(len(raw)-800, 0):]
 	return strings.Join(strings.Fields(strings.ToValidUTF8(string(raw), "")), " ")
 }
 
@@ -147,20 +139,9 @@ func (p *proc) cpu() time.Duration {
 	if len(fields) < 13 {
 		return 0
 	}
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	if err1 != nil || err2 != nil {
-		return 0
-	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * 10 * time.Millisecond
-}
-
-// loadAverage is the machine's load average over one minute; empty where there
-// is no /proc.
-func loadAverage() string {
-	raw, _ := os.ReadFile("/proc/loadavg")
-	load, _, _ := strings.Cut(string(raw), " ")
-	return load
 }
 
 // ownCPU is the CPU time this process has used.

@@ -2,19 +2,32 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 )
 
-// newFlags is the flag set of a case; its help goes where the results go.
+// newFlags returns the flag set of a case. It prints its help to out.
 func newFlags(name string, out io.Writer) *flag.FlagSet {
 	flags := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
 	flags.SetOutput(out)
 	return flags
+}
+
+// inFolder runs do with a new folder in parent, which it removes afterwards.
+// An empty parent is the folder for temporary files.
+func inFolder(parent string, do func(dir string) error) (err error) {
+	dir, err := os.MkdirTemp(parent, "reprise-bench-")
+	if err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	return do(dir)
 }
 
 // printTable prints rows under a header, in columns.
@@ -29,8 +42,8 @@ func printTable(out io.Writer, header []string, rows [][]string) error {
 	return nil
 }
 
-// printFigures prints the figures as one line of JSON, which is the last line
-// of every case.
+// printFigures prints the figures as one line of JSON, the last line of every
+// case.
 func printFigures(out io.Writer, figures any) error {
 	if err := json.NewEncoder(out).Encode(figures); err != nil {
 		return fmt.Errorf("print figures: %w", err)
@@ -38,8 +51,8 @@ func printFigures(out io.Writer, figures any) error {
 	return nil
 }
 
-// median is the middle value; of an even number, the mean of the middle two.
-// It is 0 of nothing.
+// median is the middle value, or the mean of the middle two. It is 0 without
+// values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -50,4 +63,65 @@ func median(values []float64) float64 {
 		return sorted[mid]
 	}
 	return (sorted[mid-1] + sorted[mid]) / 2
+}
+
+// pace is the rate of one side of a comparison. The CPU times per operation
+// include the side's Redis; they depend less on other load than the rate.
+type pace struct {
+	perS           float64
+	ownUS, redisUS float64 // 0 = not measured
+}
+
+// comparison collects rounds of Reprise and of something bare.
+type comparison struct {
+	ours, bare, ratios []float64
+	rows               [][]string
+}
+
+// round measures both sides, in alternating order, so that other load on the
+// machine affects both alike.
+func (c *comparison) round(ours, bare func() (pace, error)) error {
+	sides, n := []func() (pace, error){ours, bare}, len(c.ratios)
+	var paces [2]pace
+	for i := range sides {
+		side := (i + n) % 2
+		var err error
+		if paces[side], err = sides[side](); err != nil {
+			return err
+		}
+	}
+	a, b := paces[0], paces[1]
+	c.ours, c.bare, c.ratios = append(c.ours, a.perS), append(c.bare, b.perS), append(c.ratios, a.perS/b.perS)
+	row := comparisonRow(fmt.Sprint(n+1), a.perS, b.perS, a.perS/b.perS)
+	if a.ownUS > 0 {
+		row = append(row, fmt.Sprintf("%.0f + %.0f", a.ownUS, a.redisUS), fmt.Sprintf("%.0f + %.0f", b.ownUS, b.redisUS), loadAverage())
+	}
+	c.rows = append(c.rows, row)
+	return nil
+}
+
+// costColumns are the headings of the columns that round adds for CPU times.
+var costColumns = []string{"µs of CPU per task: reprise + its redis", "bare + its redis", "load"}
+
+// medians returns the medians of both rates, and the median of the rounds'
+// ratios rather than the ratio of the medians.
+func (c *comparison) medians() (ours, bare, ratio float64) {
+	return median(c.ours), median(c.bare), median(c.ratios)
+}
+
+// table returns the rows of all rounds and of the medians.
+func (c *comparison) table() [][]string {
+	return append(c.rows, comparisonRow("median", median(c.ours), median(c.bare), median(c.ratios)))
+}
+
+func comparisonRow(name string, ours, bare, ratio float64) []string {
+	return []string{name, fmt.Sprintf("%.0f", ours), fmt.Sprintf("%.0f", bare), fmt.Sprintf("%.3f", ratio)}
+}
+
+// loadAverage is the load average of the machine over one minute; empty where
+// there is no /proc.
+func loadAverage() string {
+	raw, _ := os.ReadFile("/proc/loadavg")
+	load, _, _ := strings.Cut(string(raw), " ")
+	return load
 }
