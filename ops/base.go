@@ -8,10 +8,37 @@ import (
 	"time"
 
 	"reprise/admission"
+	"reprise/idempotency"
 	"reprise/internal/queue"
 	"reprise/internal/text"
+	"reprise/store"
 	"reprise/tasks"
+
+	"github.com/redis/go-redis/v9"
 )
+
+// Options are what the reports and actions work with. What is not needed may be nil; a report that needs it then panics.
+type Options struct {
+	// Redis answers questions: a client with short timeouts, such as redisconn.Admission. With nil, lists of tasks do not
+	// say what the waiting ones wait for.
+	Redis redis.UniversalClient
+	// Queue enqueues what is replayed: a client such as redisconn.Queue.
+	Queue redis.UniversalClient
+	// Store has results, calls and costs.
+	Store *store.Store
+	// Ledger is the upload ledger in the store's database.
+	Ledger *idempotency.Ledger
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Zone is that of days and of times in sentences. Default UTC.
+	Zone *time.Location
+	// MonthAnchor is the first day of a budget month. Default 1.
+	MonthAnchor int
+	// Price is that of 1,000 units in dollars. Default 0: unknown.
+	Price float64
+	// MaxAttempts and MaxPossiblyBilled are the workers' settings, shown beside what a task has used.
+	MaxAttempts, MaxPossiblyBilled int
+}
 
 // base is what all reports share.
 type base struct {
@@ -169,3 +196,8 @@ func stamp(t time.Time) *time.Time {
 
 // words undoes how admission stores an operator's words: joined by underscores.
 func words(s string) string { return text.Printable(strings.ReplaceAll(s, "_", " ")) }
+
+// minutes is how long n calls take at so many a minute.
+func minutes(n, perMinute int64) time.Duration {
+	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
+}

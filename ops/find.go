@@ -19,19 +19,19 @@ import (
 
 // find returns the keys of the tasks that a name stands for, newest first. A name is a key or its beginning, an external
 // id, the name of an input or the last part of it, or a file with the content of an input.
-func (t *Tasks) find(ctx context.Context, name string) ([]string, error) {
+func (b *base) find(ctx context.Context, name string) ([]string, error) {
 	if strings.TrimSpace(name) == "" {
 		return nil, invalid("which task? expected a key, an external id or the name of an input")
 	}
-	for _, look := range []func(context.Context, string) ([]string, error){t.byKey, t.byName, t.byBeginning, t.byContent, t.byLastPart, t.byPrefix} {
+	for _, look := range []func(context.Context, string) ([]string, error){b.byKey, b.byName, b.byBeginning, b.byContent, b.byLastPart, b.byPrefix} {
 		if keys, err := look(ctx, name); err != nil || len(keys) > 0 {
 			return keys, err
 		}
 	}
-	if batch, err := t.Store.BatchProgress(ctx, name); err == nil && batch.Total > 0 {
+	if batch, err := b.Store.BatchProgress(ctx, name); err == nil && batch.Total > 0 {
 		return nil, invalid("%s is a batch: inspect results %s lists its tasks", text.Printable(name), text.Printable(name))
 	}
-	latest, err := t.Store.LatestNames(ctx, 10_000)
+	latest, err := b.Store.LatestNames(ctx, 10_000)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func (t *Tasks) find(ctx context.Context, name string) ([]string, error) {
 	return nil, unknown("%s: neither a key, an external id nor an enqueued input of this store%s", ShownName(name), near)
 }
 
-func (t *Tasks) byKey(ctx context.Context, name string) ([]string, error) {
-	st, err := t.Store.TaskStatus(ctx, name)
+func (b *base) byKey(ctx context.Context, name string) ([]string, error) {
+	st, err := b.Store.TaskStatus(ctx, name)
 	if err != nil || !st.Known {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (t *Tasks) byKey(ctx context.Context, name string) ([]string, error) {
 }
 
 // byName finds an external id or the name of an input, as it is or as an absolute path.
-func (t *Tasks) byName(ctx context.Context, name string) ([]string, error) {
+func (b *base) byName(ctx context.Context, name string) ([]string, error) {
 	filters := []store.SubmissionFilter{{ExternalID: name}, {Name: name}}
 	if strings.Contains(name, "://") {
 		filters = append(filters, store.SubmissionFilter{Name: tasks.RedactURL(name)})
@@ -59,7 +59,7 @@ func (t *Tasks) byName(ctx context.Context, name string) ([]string, error) {
 		filters = append(filters, store.SubmissionFilter{Name: abs})
 	}
 	for _, f := range filters {
-		rows, err := t.Store.Submissions(ctx, f)
+		rows, err := b.Store.Submissions(ctx, f)
 		if err != nil || len(rows) > 0 {
 			return keysOf(rows), err
 		}
@@ -67,8 +67,8 @@ func (t *Tasks) byName(ctx context.Context, name string) ([]string, error) {
 	return nil, nil
 }
 
-func (t *Tasks) byBeginning(ctx context.Context, name string) ([]string, error) {
-	key, err := t.fullKey(ctx, name)
+func (b *base) byBeginning(ctx context.Context, name string) ([]string, error) {
+	key, err := b.fullKey(ctx, name)
 	if err != nil || key == name {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (t *Tasks) byBeginning(ctx context.Context, name string) ([]string, error) 
 
 // byContent finds the tasks of a file by its content, as far as they were enqueued with default parameters: its name may
 // have changed.
-func (t *Tasks) byContent(ctx context.Context, name string) ([]string, error) {
+func (b *base) byContent(ctx context.Context, name string) ([]string, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, nil // not a file: it may be anything
@@ -93,7 +93,7 @@ func (t *Tasks) byContent(ctx context.Context, name string) ([]string, error) {
 	in := tasks.Input{Kind: tasks.FileInput, SHA256: hex.EncodeToString(h.Sum(nil))}
 	var out []string
 	for _, path := range []tasks.Path{tasks.Recognize, tasks.Enterprise} {
-		keys, err := t.byKey(ctx, tasks.Key(path, in, tasks.Params{}))
+		keys, err := b.byKey(ctx, tasks.Key(path, in, tasks.Params{}))
 		if err != nil {
 			return nil, err
 		}
@@ -103,16 +103,16 @@ func (t *Tasks) byContent(ctx context.Context, name string) ([]string, error) {
 }
 
 // byLastPart finds inputs whose name ends with a slash and what was typed.
-func (t *Tasks) byLastPart(ctx context.Context, name string) ([]string, error) {
+func (b *base) byLastPart(ctx context.Context, name string) ([]string, error) {
 	if strings.Contains(name, "://") {
 		return nil, nil
 	}
-	rows, err := t.Store.Submissions(ctx, store.SubmissionFilter{BaseName: filepath.ToSlash(filepath.Clean(name))})
+	rows, err := b.Store.Submissions(ctx, store.SubmissionFilter{BaseName: filepath.ToSlash(filepath.Clean(name))})
 	return keysOf(rows), err
 }
 
 // byPrefix takes a name that looks like a key for one: of a task of another store, or one that lost its row.
-func (t *Tasks) byPrefix(_ context.Context, name string) ([]string, error) {
+func (b *base) byPrefix(_ context.Context, name string) ([]string, error) {
 	word, _, ok := strings.Cut(name, "_")
 	if _, err := tasks.ParsePath(word); err != nil || !ok {
 		return nil, nil

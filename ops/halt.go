@@ -10,8 +10,8 @@ import (
 	"reprise/tasks"
 )
 
-// Halt is an account that gets no calls until it is resumed or a probe succeeds.
-type Halt struct {
+// Halted is an account that gets no calls until it is resumed or a probe succeeds.
+type Halted struct {
 	Source       string     `json:"source"`
 	Path         tasks.Path `json:"path"`
 	Reason       string     `json:"reason"` // an outcome, or "manual: " and an operator's words
@@ -24,7 +24,7 @@ type Halt struct {
 
 // HaltsReport is the halts in force.
 type HaltsReport struct {
-	Halts []Halt `json:"halts"`
+	Halts []Halted `json:"halts"`
 	// BlockedFor counts the other accounts that a throttle or breaker blocks for a while.
 	BlockedForAWhile int `json:"blocked_for_a_while"`
 }
@@ -39,7 +39,7 @@ func (s *Sources) Halts(ctx context.Context) (HaltsReport, error) {
 }
 
 func (s *Sources) halts(ctx context.Context, g *gates, chosen []target) (HaltsReport, error) {
-	r := HaltsReport{Halts: []Halt{}}
+	r := HaltsReport{Halts: []Halted{}}
 	state, err := g.State(ctx)
 	if err != nil {
 		return r, err
@@ -57,7 +57,7 @@ func (s *Sources) halts(ctx context.Context, g *gates, chosen []target) (HaltsRe
 		if err != nil {
 			return r, err
 		}
-		r.Halts = append(r.Halts, Halt{st.Source, st.Path, haltReason(st.Halt), stamp(st.HaltSince), words(st.HaltBy), st.LastRefusedToken, stamp(st.ProbeAt), waiting})
+		r.Halts = append(r.Halts, Halted{st.Source, st.Path, haltReason(st.Halt), stamp(st.HaltSince), words(st.HaltBy), st.LastRefusedToken, stamp(st.ProbeAt), waiting})
 	}
 	return r, nil
 }
@@ -212,9 +212,4 @@ func resumable(st admission.SourceState) string {
 		return "open, but not for the refused token"
 	}
 	return ""
-}
-
-// minutes is how long n calls take at so many a minute.
-func minutes(n, perMinute int64) time.Duration {
-	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
 }

@@ -15,17 +15,6 @@ import (
 // Limits reports on the limits and groups in force and changes them for all workers at once.
 type Limits struct{ *base }
 
-// Limit is one value in force.
-type Limit struct {
-	Scope string `json:"scope"` // main/recognize, global, group/ugc or tuning
-	Name  string `json:"name"`
-	// Value is a number; a share is a fraction, a group's source a name ("" = any).
-	Value   any    `json:"value"`
-	Unit    string `json:"unit,omitempty"` // ms
-	Text    string `json:"text"`           // as an operator writes it: 3,000, 70%, 10s, off
-	Meaning string `json:"meaning,omitempty"`
-}
-
 // LimitsReport is the limits in force.
 type LimitsReport struct {
 	Revision int64      `json:"revision"` // rises with every change; 0 = no worker has written limits yet
@@ -126,8 +115,8 @@ func (l *Limits) set(ctx context.Context, g *gates, assignments []string, by str
 	return out, nil
 }
 
-// Group is a customer or a purpose, with what waits in its queues.
-type Group struct {
+// GroupStatus is a customer or a purpose, with what waits in its queues.
+type GroupStatus struct {
 	Name    string         `json:"name"`
 	Limits  map[string]any `json:"limits"` // values as in Limit
 	Waiting int64          `json:"waiting"`
@@ -136,7 +125,7 @@ type Group struct {
 
 // GroupsReport is the groups in force.
 type GroupsReport struct {
-	Groups []Group `json:"groups"`
+	Groups []GroupStatus `json:"groups"`
 	// Limits are all limits in force.
 	Limits LimitsReport `json:"-"`
 }
@@ -147,9 +136,9 @@ func (l *Limits) Groups(ctx context.Context) (GroupsReport, error) {
 	if err != nil {
 		return GroupsReport{}, err
 	}
-	r := GroupsReport{Groups: []Group{}, Limits: limitsReport(g.limits, g.revision)}
+	r := GroupsReport{Groups: []GroupStatus{}, Limits: limitsReport(g.limits, g.revision)}
 	for _, name := range g.groups {
-		group := Group{Name: name, Limits: map[string]any{}}
+		group := GroupStatus{Name: name, Limits: map[string]any{}}
 		for _, limit := range r.Limits.Limits {
 			if limit.Scope == admission.ScopeOfGroup(name) {
 				group.Limits[limit.Name] = limit.Value

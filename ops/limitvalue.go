@@ -52,6 +52,17 @@ var durations = []string{"breaker_window", "breaker_cooldown", "breaker_cooldown
 // shares are limits that Redis has per mille.
 var shares = []string{"ceiling", "slot_share"}
 
+// Limit is one value in force.
+type Limit struct {
+	Scope string `json:"scope"` // main/recognize, global, group/ugc or tuning
+	Name  string `json:"name"`
+	// Value is a number; a share is a fraction, a group's source a name ("" = any).
+	Value   any    `json:"value"`
+	Unit    string `json:"unit,omitempty"` // ms
+	Text    string `json:"text"`           // as an operator writes it: 3,000, 70%, 10s, off
+	Meaning string `json:"meaning,omitempty"`
+}
+
 // unset is what holds when a limit was never written.
 func unset(name string) string {
 	switch name {

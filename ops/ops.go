@@ -15,38 +15,6 @@
 // Times in reports are UTC; sentences use Options.Zone. Names of users and files in sentences are free of control characters.
 package ops
 
-import (
-	"time"
-
-	"github.com/redis/go-redis/v9"
-
-	"reprise/idempotency"
-	"reprise/store"
-)
-
-// Options are what the reports and actions work with. What is not needed may be nil; a report that needs it then panics.
-type Options struct {
-	// Redis answers questions: a client with short timeouts, such as redisconn.Admission. With nil, lists of tasks do not
-	// say what the waiting ones wait for.
-	Redis redis.UniversalClient
-	// Queue enqueues what is replayed: a client such as redisconn.Queue.
-	Queue redis.UniversalClient
-	// Store has results, calls and costs.
-	Store *store.Store
-	// Ledger is the upload ledger in the store's database.
-	Ledger *idempotency.Ledger
-	// Now is the clock. Default time.Now.
-	Now func() time.Time
-	// Zone is that of days and of times in sentences. Default UTC.
-	Zone *time.Location
-	// MonthAnchor is the first day of a budget month. Default 1.
-	MonthAnchor int
-	// Price is that of 1,000 units in dollars. Default 0: unknown.
-	Price float64
-	// MaxAttempts and MaxPossiblyBilled are the workers' settings, shown beside what a task has used.
-	MaxAttempts, MaxPossiblyBilled int
-}
-
 // Ops has the reports and actions by subject. Safe for concurrent use.
 type Ops struct {
 	Queues  *Queues

@@ -11,8 +11,8 @@ import (
 // Queues reports on queues, and pauses and resumes them.
 type Queues struct{ *base }
 
-// Queue is a queue at one moment.
-type Queue struct {
+// QueueStatus is a queue at one moment.
+type QueueStatus struct {
 	Queue     string        `json:"queue"`
 	Pending   int64         `json:"pending"`
 	Active    int64         `json:"active"`
@@ -29,7 +29,7 @@ type Queue struct {
 }
 
 // List reads all queues.
-func (q *Queues) List(ctx context.Context) ([]Queue, error) {
+func (q *Queues) List(ctx context.Context) ([]QueueStatus, error) {
 	g, err := q.gates(ctx)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (q *Queues) List(ctx context.Context) ([]Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []Queue{}
+	out := []QueueStatus{}
 	for _, stat := range stats {
 		state, err := q.queue.PauseState(ctx, stat.Queue)
 		if err != nil {
@@ -57,8 +57,8 @@ func (q *Queues) List(ctx context.Context) ([]Queue, error) {
 	return out, nil
 }
 
-func (q *Queues) report(stat queue.Stats, state admission.PauseState) Queue {
-	out := Queue{
+func (q *Queues) report(stat queue.Stats, state admission.PauseState) QueueStatus {
+	out := QueueStatus{
 		Queue: stat.Queue, Pending: stat.Pending, Active: stat.Active, Scheduled: stat.Scheduled, Retry: stat.Retry, Archived: stat.Archived,
 		Completed: stat.Completed, Oldest: stamp(stat.OldestPending), Paused: stat.Paused, Why: pauseText(state, stat.Paused, q.times()), Reasons: reasonsOf(state),
 	}

@@ -3,15 +3,14 @@ package ops
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"reprise/store"
 	"reprise/tasks"
 )
 
-// Result is one submitted input and what its task came to.
-type Result struct {
+// InputResult is one submitted input and what its task came to.
+type InputResult struct {
 	Batch      string          `json:"batch,omitempty"`
 	Name       string          `json:"name,omitempty"`
 	ExternalID string          `json:"external_id,omitempty"`
@@ -30,7 +29,7 @@ type Result struct {
 }
 
 // Word is the state in one word: the outcome when it is done, else the state.
-func (r Result) Word() string {
+func (r InputResult) Word() string {
 	if r.State == string(tasks.Done) {
 		return string(r.Outcome)
 	}
@@ -38,7 +37,7 @@ func (r Result) Word() string {
 }
 
 // Results reads the inputs of a batch, an external id or a key, oldest first.
-func (t *Tasks) Results(ctx context.Context, name string) ([]Result, error) {
+func (t *Tasks) Results(ctx context.Context, name string) ([]InputResult, error) {
 	rows, err := t.resultRows(ctx, name)
 	if err != nil {
 		return nil, err
@@ -46,10 +45,10 @@ func (t *Tasks) Results(ctx context.Context, name string) ([]Result, error) {
 	if len(rows) == 0 {
 		return nil, unknown("%s: neither a batch, a key nor an external id of this store", ShownName(name))
 	}
-	out := make([]Result, len(rows))
+	out := make([]InputResult, len(rows))
 	for i, r := range rows {
 		st, sub := r.Status, r.Submission
-		out[i] = Result{
+		out[i] = InputResult{
 			Batch: sub.Batch, Name: ShownName(sub.Name), ExternalID: sub.ExternalID, Metadata: sub.Metadata, Key: sub.Key, Path: st.Path, Queue: st.Queue,
 			State: stateWord(st.Finished, st.Verdict), Outcome: st.Outcome, Summary: describe(st), Reason: st.Reason, Final: st.Final, Cached: sub.Cached,
 			FinishedAt: stamp(st.FinishedAt), Result: st.Result,
@@ -78,45 +77,4 @@ func (t *Tasks) resultRows(ctx context.Context, name string) ([]store.BatchRow, 
 		return nil, err
 	}
 	return []store.BatchRow{{Submission: store.Submission{Key: key}, Status: st}}, nil
-}
-
-// stateWord is waiting, or the verdict that finished a task.
-func stateWord(finished bool, verdict tasks.Verdict) string {
-	if !finished {
-		return "waiting"
-	}
-	return string(verdict)
-}
-
-// describe says in a few words what a task came to: the song, or the reason.
-func describe(st store.TaskStatus) string {
-	if !st.Finished || st.Verdict != tasks.Done {
-		return st.Reason
-	}
-	type song struct{ Artist, Title string }
-	var one song
-	if json.Unmarshal(st.Result, &one) == nil && one != (song{}) {
-		return one.Artist + " – " + one.Title
-	}
-	var chunks []struct{ Songs []song }
-	if json.Unmarshal(st.Result, &chunks) != nil {
-		return ""
-	}
-	var different []song
-	seen := map[song]bool{}
-	for _, c := range chunks {
-		for _, s := range c.Songs {
-			if !seen[s] {
-				seen[s] = true
-				different = append(different, s)
-			}
-		}
-	}
-	switch len(different) {
-	case 0:
-		return ""
-	case 1:
-		return different[0].Artist + " – " + different[0].Title
-	}
-	return fmt.Sprintf("%s – %s and %d more songs", different[0].Artist, different[0].Title, len(different)-1)
 }

@@ -22,7 +22,7 @@ func TestDescribeNamesTheSongOrTheReason(t *testing.T) {
 
 func TestResultWordIsTheOutcomeOrTheState(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "waiting", Result{State: stateWord(false, "")}.Word())
-	require.Equal(t, "no_match", Result{State: "done", Outcome: tasks.NoMatch}.Word())
-	require.Equal(t, "archive", Result{State: "archive", Outcome: tasks.Quota}.Word())
+	require.Equal(t, "waiting", InputResult{State: stateWord(false, "")}.Word())
+	require.Equal(t, "no_match", InputResult{State: "done", Outcome: tasks.NoMatch}.Word())
+	require.Equal(t, "archive", InputResult{State: "archive", Outcome: tasks.Quota}.Word())
 }

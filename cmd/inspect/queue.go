@@ -30,7 +30,7 @@ func newQueues(a *app) *cobra.Command {
 	}
 }
 
-func (s *session) queueTable(list []ops.Queue) cli.Table {
+func (s *session) queueTable(list []ops.QueueStatus) cli.Table {
 	t := cli.Table{Head: []string{"QUEUE", "PENDING", "ACTIVE", "SCHEDULED", "RETRY", "ARCHIVED", "COMPLETED", "OLDEST", "STATE"}}
 	for _, q := range list {
 		oldest := "–"

@@ -34,7 +34,7 @@ func newResults(a *app) *cobra.Command {
 	}
 }
 
-func (s *session) printResults(list []ops.Result) error {
+func (s *session) printResults(list []ops.InputResult) error {
 	t := cli.Table{Head: []string{"INPUT", "STATE", "RESULT"}}
 	counts := map[string]int{}
 	for _, r := range list {
@@ -56,7 +56,7 @@ func (s *session) printResults(list []ops.Result) error {
 	return nil
 }
 
-func resultColour(r ops.Result) cli.Colour {
+func resultColour(r ops.InputResult) cli.Colour {
 	switch {
 	case r.FinishedAt == nil:
 		return ""
