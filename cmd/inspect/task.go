@@ -24,7 +24,7 @@ func newTasks(a *app) *cobra.Command {
   inspect tasks --path enterprise --verdict retry`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.listTasks(cmd.Context(), f, func(filter *store.TaskFilter) string {
+			return a.listTasks(cmd.Context(), needsStore|wantsRedis, f, func(filter *store.TaskFilter) string {
 				if no := false; waiting {
 					filter.Finished = &no
 				}
@@ -56,7 +56,7 @@ func newArchive(a *app) *cobra.Command {
   inspect archive --text "wrong base url" --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.listTasks(cmd.Context(), f, func(filter *store.TaskFilter) string {
+			return a.listTasks(cmd.Context(), needsStore, f, func(filter *store.TaskFilter) string {
 				yes := true
 				filter.Verdict, filter.Finished, filter.Replayable = tasks.Archive, &yes, replayable
 				switch {
@@ -75,8 +75,8 @@ func newArchive(a *app) *cobra.Command {
 }
 
 // listTasks prints tasks. narrow adds to the filter, and returns what to say when no task is found.
-func (a *app) listTasks(ctx context.Context, f filterFlags, narrow func(*store.TaskFilter) string) error {
-	return a.with(ctx, needsStore|wantsRedis, func(ctx context.Context, s *session) error {
+func (a *app) listTasks(ctx context.Context, n need, f filterFlags, narrow func(*store.TaskFilter) string) error {
+	return a.with(ctx, n, func(ctx context.Context, s *session) error {
 		filter, err := f.filter(s.Times)
 		if err != nil {
 			return err

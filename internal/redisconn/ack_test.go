@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"reprise/internal/queue/asynqkey"
 	"reprise/internal/redistest"
 )
 
@@ -136,7 +137,7 @@ func TestAsynqsOwnAcknowledgementIsRecognised(t *testing.T) {
 	_, err := asynq.NewClientFromRedisClient(srv.Client()).EnqueueContext(t.Context(), asynq.NewTask("x", nil), asynq.Retention(time.Hour))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		n, err := srv.Client().ZCard(t.Context(), "asynq:{default}:completed").Result()
+		n, err := srv.Client().ZCard(t.Context(), asynqkey.Of("default", asynqkey.Completed)).Result()
 		return err == nil && n == 1
 	}, patience, 20*time.Millisecond)
 	server.Shutdown()

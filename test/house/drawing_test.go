@@ -83,8 +83,8 @@ type library struct {
 var libraries = map[string]library{
 	"asynq": {
 		[]string{"github.com/hibiken/asynq"},
-		[]string{"tasks", "worker", "intake", "internal/queue", "cmd", "internal/redistest"},
-		"only tasks, worker, intake, internal/queue and the commands know the queue; leaf packages return values",
+		[]string{"tasks", "worker", "intake", "internal/queue"},
+		"only tasks, worker, intake and internal/queue know asynq; leaf packages return values, commands use ops",
 	},
 	"prometheus": {
 		[]string{"github.com/prometheus"},
@@ -105,6 +105,8 @@ var linkBans = []struct{ binary, banned, why string }{
 	{"cmd/enqueue", "reprise/internal/auddsim", "a producer ships without the simulator"},
 	{"cmd/enqueue", "github.com/prometheus/client_golang", "a producer exports no metrics"},
 	{"cmd/inspect", "reprise/audd", "looking in costs nothing: it cannot call AudD"},
+	{"ops", "reprise/audd", "reports and actions must not be able to call AudD"},
+	{"ops", "reprise/retrypolicy", "what reports and the policy both need is in tasks"},
 	{"cmd/auddsim", "reprise/audd", "the simulator must not share the client's misunderstandings"},
 }
 
