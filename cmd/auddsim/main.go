@@ -1,70 +1,43 @@
-// Command auddsim runs the AudD simulator as a process. See package reprise/internal/auddsim for what it can do.
+// Command auddsim runs the AudD simulator as a process. Package
+// reprise/internal/auddsim documents what it can do.
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/internal/auddsim"
-	"reprise/internal/settings"
+	"reprise/internal/cli"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { program.Main() }
 
-// run is main without the process: exit code 0 clean, 1 could not start or failed, 2 wrong usage.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	cmd := command()
-	understood := false
-	cmd.PreRun = func(*cobra.Command, []string) { understood = true } // runs when the command line was right
-	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
-	cmd.SetErr(stderr)
-	settings.PlainHelp(cmd)
-	if err := cmd.ExecuteContext(ctx); err != nil {
-		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("%w: choose another with --addr or --enterprise-addr", err)
-		}
-		_, _ = fmt.Fprintln(stderr, "auddsim:", err) // there is nowhere else to say it
-		if !understood {
-			_, _ = fmt.Fprintln(stderr, "Run 'auddsim --help' for usage.")
-			return 2
-		}
-		return 1
-	}
-	return 0
+var program = cli.Program{
+	New:    func(*cli.Process) *cobra.Command { return newRoot() },
+	Failed: cli.Failed, Interrupted: 130,
+	ExitCodes: []cli.ExitCode{
+		{Code: cli.OK, Meaning: "stopped cleanly"}, {Code: cli.Failed, Meaning: "could not start"}, {Code: cli.Usage, Meaning: "wrong usage"},
+	},
 }
 
 const example = `  auddsim --addr 127.0.0.1:8700 --samples
   auddsim --addr 127.0.0.1:8700 --tokens tok1,tok2 --rate 50 --burst 5 --rules rules.json
-  curl http://127.0.0.1:8700/_sim/bill?lines=0      what AudD would have billed so far`
+  curl http://127.0.0.1:8700/_sim/bill?lines=0      # what AudD would have billed so far`
 
-const long = `Simulate AudD's API: recognition, enterprise, catalog uploads, limits, faults and a bill (costs nothing).
+const long = `The answer depends on the content: the same audio always gets the same answer. /_sim/bill returns what AudD
+would have billed, /_sim/requests the requests received.
 
-It answers by the content: the same audio always gets the same answer. /_sim/bill says what AudD would have
-billed, /_sim/requests what it was asked.
-
---rules names a JSON file with a list of rules. The first one that matches a request, and has not acted often
-enough, changes its answer:
+--rules names a JSON file with a list of rules. The first rule that matches a request, and has not been applied
+as often as it may, changes the answer:
 ` + rulesExample + `
-A rule matches by path, method, name, hash, url, token, headers, fields, audio_id (patterns know * and ?) and
-acts skip, times, probability. It answers with code, message, result (match, null, absent), songs, status, body,
-answer_headers or a fault (reset_before_body, reset_after_body, slow_answer, truncated, body_text …), after a
-latency. The whole list, and how to change rules while it runs: go doc reprise/internal/auddsim
-
-Exit codes: 0 stopped cleanly, 1 could not start, 2 wrong usage.`
+A rule matches by path, method, name, hash, url, token, headers, fields and audio_id (patterns may use * and ?), and
+is limited by skip, times and probability. It answers with code, message, result (match, null, absent), songs, status,
+body, answer_headers or a fault (reset_before_body, reset_after_body, slow_answer, truncated, body_text …), after a
+latency. For the complete list, and for changing rules at run time: go doc reprise/internal/auddsim`
 
 // rulesExample is a --rules file.
 const rulesExample = `  [{"path": "recognize", "name": "*flaky*", "status": 503, "times": 2},
@@ -79,17 +52,21 @@ type options struct {
 	cfg                 auddsim.Config
 }
 
-func command() *cobra.Command {
+func newRoot() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:           "auddsim",
-		Short:         "Simulate AudD's API: recognition, enterprise, catalog uploads, limits, faults and a bill",
-		Long:          long,
-		Example:       example,
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return o.serve(cmd) },
+		Use:     "auddsim",
+		Short:   "Simulate the AudD API: recognition, enterprise, catalog uploads, limits, faults and a bill",
+		Long:    long,
+		Example: example,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := o.serve(cmd)
+			if errors.Is(err, syscall.EADDRINUSE) {
+				return fmt.Errorf("%w: choose another address with --addr or --enterprise-addr", err)
+			}
+			return err
+		},
 	}
 	o.bind(cmd)
 	return cmd
@@ -98,23 +75,23 @@ func command() *cobra.Command {
 func (o *options) bind(cmd *cobra.Command) {
 	f, c := cmd.Flags(), &o.cfg
 	f.StringVar(&o.addr, "addr", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
-	f.StringVar(&c.EnterpriseAddr, "enterprise-addr", "", "second address with enterprise at its root; empty: only /enterprise/")
-	f.StringSliceVar(&c.Tokens, "tokens", nil, "tokens that are good; empty: any")
-	f.Int64Var(&c.Quota, "quota", 0, "units a token may be charged before code 902; 0: no bound")
-	f.Float64Var(&c.MatchShare, "match-share", 0.5, "share of contents that match, by their hash")
-	f.DurationVar(&c.Limits.Latency, "latency", 0, "time from the whole request to its answer")
-	f.Float64Var(&c.Limits.Jitter, "latency-jitter", 0, "latency is drawn from latency × (1 ± this)")
-	f.Float64Var(&c.Limits.Rate, "rate", 0, "requests a second over all metered paths; 0: no limit")
+	f.StringVar(&c.EnterpriseAddr, "enterprise-addr", "", "second address that serves the enterprise API at its root (default only /enterprise/)")
+	f.StringSliceVar(&c.Tokens, "tokens", nil, "valid tokens (default any)")
+	f.Int64Var(&c.Quota, "quota", 0, "units charged to a token before code 902; 0 = unlimited")
+	f.Float64Var(&c.MatchShare, "match-share", 0.5, "share of contents that match, chosen by their hash")
+	f.DurationVar(&c.Limits.Latency, "latency", 0, "time from the end of a request to its answer")
+	f.Float64Var(&c.Limits.Jitter, "latency-jitter", 0, "latency varies between latency × (1 - this) and latency × (1 + this)")
+	f.Float64Var(&c.Limits.Rate, "rate", 0, "requests per second over all metered paths; 0 = unlimited")
 	f.IntVar(&c.Limits.Burst, "burst", 1, "size of the rate limit's token bucket")
-	f.IntVar(&c.Limits.Concurrency, "concurrency", 0, "requests in flight; 0: no limit")
-	f.DurationVar(&c.Limits.RetryAfter, "retry-after", 0, "Retry-After of refusals, in whole seconds; 0: none")
-	f.IntVar(&c.Limits.Code, "limit-code", 0, "answer refusals with this AudD code (611) instead of HTTP 429")
-	f.Uint64Var(&c.Seed, "seed", 1, "seed of latency and of rules' probabilities")
+	f.IntVar(&c.Limits.Concurrency, "concurrency", 0, "maximum requests in flight; 0 = unlimited")
+	f.DurationVar(&c.Limits.RetryAfter, "retry-after", 0, "Retry-After of throttled requests, in whole seconds; 0 = none")
+	f.IntVar(&c.Limits.Code, "limit-code", 0, "answer throttled requests with this AudD code (611) instead of HTTP 429")
+	f.Uint64Var(&c.Seed, "seed", 1, "seed for latency and the probabilities of rules")
 	f.StringVar(&o.rules, "rules", "", "JSON file with a list of rules")
 	f.BoolVar(&o.samples, "samples", false, "add the rules for the sample clips, by file name")
-	f.DurationVar(&o.indexDelay, "index-delay", 0, "time after an upload before it is recognised")
-	f.DurationVar(&o.urlTime, "url-duration", 3*time.Minute, "length assumed of audio given by URL")
-	f.IntVar(&c.LogSize, "log-size", 200_000, "finished requests kept for /_sim/requests")
+	f.DurationVar(&o.indexDelay, "index-delay", 0, "time after an upload until it is recognised")
+	f.DurationVar(&o.urlTime, "url-duration", 3*time.Minute, "assumed duration of audio given by URL")
+	f.IntVar(&c.LogSize, "log-size", 200_000, "number of finished requests kept for /_sim/requests")
 	f.StringSliceVar(&c.LogHeaders, "log-headers", nil, "request headers kept in the log")
 }
 
@@ -143,7 +120,7 @@ func (o *options) serve(cmd *cobra.Command) error {
 		line += " enterprise " + s.EnterpriseURL
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
-		return fmt.Errorf("print address: %w", err)
+		return fmt.Errorf("print the address: %w", err)
 	}
 	if err := s.Wait(); err != nil {
 		return err

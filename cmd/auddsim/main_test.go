@@ -15,18 +15,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/auddsim"
+	"reprise/internal/cli"
 	"reprise/internal/proctest"
 )
 
-// asProcess makes the test binary be the command, so that signals and exit codes are real.
+// asProcess makes the test binary run the command, with real signals and exit codes.
 const asProcess = "AUDDSIM_TEST_AS_PROCESS"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProcess) != "" {
 		main()
-		return
 	}
 	os.Exit(m.Run())
+}
+
+func run(t *testing.T, args []string, stdout, stderr *bytes.Buffer) int {
+	t.Helper()
+	return program.Run(t.Context(), cli.Process{Args: args, Out: stdout, Err: stderr})
 }
 
 func start(t *testing.T, args ...string) (p *proctest.Process, url string) {
@@ -34,14 +39,14 @@ func start(t *testing.T, args ...string) (p *proctest.Process, url string) {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asProcess+"=1")
 	p = proctest.Launch(t, "auddsim", cmd)
-	said := func() bool { return strings.HasSuffix(p.Out.String(), "\n") }
-	require.True(t, proctest.Poll(time.Minute, func() bool { return said() || !p.Running() }) && said(), p.Log.String())
+	ready := func() bool { return strings.HasSuffix(p.Out.String(), "\n") }
+	require.True(t, proctest.Poll(time.Minute, func() bool { return ready() || !p.Running() }) && ready(), p.Log.String())
 	fields := strings.Fields(p.Out.String())
 	require.GreaterOrEqual(t, len(fields), 4, p.Out.String())
 	return p, fields[3]
 }
 
-func TestProcessServesAndEndsCleanlyOnSignals(t *testing.T) {
+func TestProcessStopsCleanlyOnSignals(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		rules := filepath.Join(t.TempDir(), "rules.json")
@@ -73,39 +78,39 @@ func TestProcessServesAndEndsCleanlyOnSignals(t *testing.T) {
 	}
 }
 
-func TestWrongSettingsAreOneLineAndExitCode1(t *testing.T) {
+func TestWrongSettingsPrintOneLineAndExitWith1(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--rate", "-1"}, {"--rules", "/nonexistent/rules.json"}, {"--addr", "127.0.0.1:notaport"}} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, 1, run(t.Context(), args, &stdout, &stderr), args)
+		require.Equal(t, 1, run(t, args, &stdout, &stderr), args)
 		require.Empty(t, stdout.String())
 		require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 		require.Contains(t, stderr.String(), "auddsim: ")
 	}
 }
 
-func TestAnAddressThatIsTakenSaysWhatToDo(t *testing.T) {
+func TestErrorOfAnAddressInUseNamesTheFlag(t *testing.T) {
 	t.Parallel()
 	sim := auddsim.Start(t)
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, 1, run(t.Context(), []string{"--addr", strings.TrimPrefix(sim.URL, "http://")}, &stdout, &stderr))
-	require.Contains(t, stderr.String(), "choose another with --addr")
+	require.Equal(t, 1, run(t, []string{"--addr", strings.TrimPrefix(sim.URL, "http://")}, &stdout, &stderr))
+	require.Contains(t, stderr.String(), "choose another address with --addr")
 }
 
-func TestWrongUsageSaysWhereHelpIs(t *testing.T) {
+func TestWrongUsagePointsToHelp(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"extra"}, {"--fly"}, {"--rate", "fast"}} {
+	for _, args := range [][]string{{"extra"}, {"--no-such-flag"}, {"--rate", "fast"}} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, 2, run(t.Context(), args, &stdout, &stderr), args)
+		require.Equal(t, 2, run(t, args, &stdout, &stderr), args)
 		require.Empty(t, stdout.String())
 		require.Regexp(t, `(?s)^auddsim: .*\nRun 'auddsim --help' for usage.\n$`, stderr.String())
 	}
 }
 
-func TestTheRulesInTheHelpAreRules(t *testing.T) {
+func TestRulesInTheHelpCanBeLoaded(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, 0, run(t.Context(), []string{"--help"}, &stdout, &stderr))
+	require.Equal(t, 0, run(t, []string{"--help"}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), rulesExample)
 	path := filepath.Join(t.TempDir(), "rules.json")
 	require.NoError(t, os.WriteFile(path, []byte(rulesExample), 0o600))

@@ -1,20 +1,36 @@
 // Command enqueue puts audio into the queue: it expands files, folders, globs
-// and URLs, checks them, says what they cost, and enqueues what is new.
+// and URLs, checks them, shows what they cost, and queues what is new.
 package main
 
 import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
+	"github.com/spf13/cobra"
+
+	"reprise/internal/cli"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal ends politely; after it the default handling is back, so
-	// that a second one ends at once.
-	context.AfterFunc(ctx, stop)
-	code := run(ctx, os.Args[1:], os.Environ(), stdio{os.Stdin, os.Stdout, os.Stderr})
-	stop()
-	os.Exit(code)
+func main() { program.Main() }
+
+var program = cli.Program{
+	New:    func(p *cli.Process) *cobra.Command { return newRoot(&app{Process: p, Printer: p.Printer()}) },
+	Failed: cli.None, Interrupted: 130,
+	ExitCodes: []cli.ExitCode{
+		{Code: cli.OK, Meaning: "every input is queued or already done; with --wait, every input is done"},
+		{Code: cli.Failed, Meaning: "the output could not be written"},
+		{Code: cli.Usage, Meaning: "wrong usage or settings; nothing was queued"},
+		{Code: cli.Partial, Meaning: "some inputs failed, or it was interrupted after some were queued"},
+		{Code: cli.None, Meaning: "no input could be queued; with --wait, no input is done"},
+	},
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "enqueue",
+		Short: "Queue audio for recognition",
+		Example: `  enqueue recognize clips/ --dry-run          # show the number of units and the price
+  enqueue recognize clips/*.mp3 --wait        # queue and print the results
+  find . -name '*.wav' | enqueue recognize -  # read a list from standard input`,
+	}
+	a.addFlags(root.PersistentFlags())
+	root.AddCommand(newRecognize(a), newEnterprise(a), newUpload(a))
+	return root
 }

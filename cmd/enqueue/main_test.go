@@ -99,15 +99,3 @@ func TestEnqueueDoesNotLinkTheAPIClient(t *testing.T) {
 		require.NotContains(t, deps, banned)
 	}
 }
-
-func TestThousands(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234: "-1,234", -123: "-123", 1234567: "1,234,567"} {
-		require.Equal(t, want, thousands(n))
-	}
-}
-
-func TestNamesCannotControlTheTerminal(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "a�[31mb – ü", printable("a\x1b[31mb – ü"))
-}

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/admission"
+	"reprise/internal/cli"
 	"reprise/internal/redistest"
 )
 
-// An upload to a source that no worker has, and a task of a group that nobody
-// serves, were accepted and waited for ever.
-func TestNamesThatNoWorkerHasAreWrongUsage(t *testing.T) {
+// An upload to a source that no worker has, and a task of a group that no worker
+// serves, were once accepted and waited indefinitely.
+func TestUnknownSourcesAndGroupsAreRefused(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.DB(t)
 	cfg := admission.DefaultConfig()
@@ -31,7 +32,7 @@ func TestNamesThatNoWorkerHasAreWrongUsage(t *testing.T) {
 	enqueue := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
 		environ := []string{"REPRISE_REDIS_URL=" + redistest.URL(rdb), "REPRISE_STORE_URL=sqlite:" + dir + "/s.db"}
-		code = run(t.Context(), args, environ, stdio{strings.NewReader(""), &out, &errs})
+		code = program.Run(t.Context(), cli.Process{Args: args, Environ: environ, In: strings.NewReader(""), Out: &out, Err: &errs})
 		return code, out.String(), errs.String()
 	}
 	for _, c := range []struct {
@@ -44,20 +45,20 @@ func TestNamesThatNoWorkerHasAreWrongUsage(t *testing.T) {
 		{[]string{"recognize", "--group", "Archive", clip}, "lower-case letters"},
 	} {
 		code, _, stderr := enqueue(c.args...)
-		require.Equal(t, exitUsage, code, c.args)
+		require.Equal(t, cli.Usage, code, c.args)
 		require.Contains(t, stderr, c.want)
 	}
 	for path, args := range map[string][]string{
 		"recognize": nil, "enterprise": {"--max-units", "3"}, "upload": {"--audio-id", "300", "--source", "spare"},
 	} {
 		code, stdout, stderr := enqueue(append([]string{path, "--group", "archive", clip}, args...)...)
-		require.Equal(t, exitOK, code, stderr)
+		require.Equal(t, cli.OK, code, stderr)
 		require.Contains(t, stdout, " in group archive: 1 queued")
 		count, err := redistest.CountTasks(t.Context(), rdb, path+".archive")
 		require.NoError(t, err)
 		require.Equal(t, 1, count.Pending)
 	}
 	code, stdout, stderr := enqueue("recognize", "--group", "archive", "--json", clip)
-	require.Equal(t, exitOK, code, stderr)
+	require.Equal(t, cli.OK, code, stderr)
 	require.Contains(t, stdout, `"group": "archive"`)
 }

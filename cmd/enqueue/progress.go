@@ -9,13 +9,14 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"reprise/intake"
+	"reprise/internal/cli"
 )
 
-// plainEvery is how often progress is a line where there is no terminal.
+// plainEvery is the time between two lines of progress without a terminal.
 const plainEvery = 5 * time.Second
 
-// progress shows how far a step is: a bar on a terminal, else now and then a
-// line, nothing with --quiet. It is safe for concurrent use.
+// progress shows the progress of a step: a bar on a terminal, else a line every
+// plainEvery, nothing with --quiet or --json. It is safe for concurrent use.
 type progress struct {
 	app  *app
 	step string
@@ -29,7 +30,7 @@ type progress struct {
 }
 
 func (a *app) newProgress(step string) *progress {
-	return &progress{app: a, step: step, bars: terminal(a.std.err), last: time.Now()}
+	return &progress{app: a, step: step, bars: cli.Terminal(a.Err), last: time.Now()}
 }
 
 func (p *progress) update(at intake.Progress) {
@@ -45,12 +46,12 @@ func (p *progress) update(at intake.Progress) {
 	if !p.bars {
 		if now := time.Now(); now.Sub(p.last) >= plainEvery {
 			p.last = now
-			fmt.Fprintf(p.app.std.err, "%s: %s of %s\n", p.step, thousands(int64(at.Done)), thousands(int64(at.Total)))
+			fmt.Fprintf(p.app.Err, "%s: %s of %s\n", p.step, cli.Thousands(at.Done), cli.Thousands(at.Total))
 		}
 		return
 	}
 	if p.bar == nil {
-		p.set = mpb.New(mpb.WithOutput(p.app.std.err), mpb.WithWidth(40))
+		p.set = mpb.New(mpb.WithOutput(p.app.Err), mpb.WithWidth(40))
 		p.bar = p.set.AddBar(int64(at.Total),
 			mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Name(p.step+" "), decor.CountersNoUnit("%d of %d")),
@@ -60,7 +61,7 @@ func (p *progress) update(at intake.Progress) {
 	p.bar.SetCurrent(int64(at.Done))
 }
 
-// stop takes the bar away.
+// stop removes the bar.
 func (p *progress) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 func newRecognize(a *app) *cobra.Command {
 	var params tasks.Params
 	cmd := &cobra.Command{
-		Use:   "recognize INPUT… [flags]",
-		Short: "Queue clips; costs units: 1 a clip (--dry-run costs nothing)",
-		Long: `An INPUT is a file, a folder (taken with everything in it), a pattern in quotes, an http or https URL,
-or - for a list on standard input. A file has up to 10 MiB; only its first 12 seconds count.
-What was queued or recognised before is not queued again and costs nothing.`,
+		Use:   "recognize INPUT…",
+		Short: "Queue clips (costs units: 1 per clip)",
+		Long: `An INPUT is a file, a folder (including its subfolders), a quoted glob pattern, an http or https URL,
+or - for a list on standard input. A file may have up to 10 MiB; AudD analyses its first 12 seconds.
+Inputs that are already queued or done are not queued again.`,
 		Example: `  enqueue recognize clip.mp3 --wait
   enqueue recognize clips/ 'more/*.wav' --return spotify,apple_music
   enqueue recognize archive/ --group archive --dry-run
@@ -28,7 +28,7 @@ What was queued or recognised before is not queued again and costs nothing.`,
 	}
 	cmd.Flags().StringSliceVar(&params.Return, "return", nil, "metadata to add: "+strings.Join(tasks.Providers, ", "))
 	cmd.Flags().StringVar(&params.Market, "market", "", "country of that metadata, such as de (default us)")
-	_ = cmd.RegisterFlagCompletionFunc("return", // fails only for a flag that is not there
+	_ = cmd.RegisterFlagCompletionFunc("return", // fails only for a flag that does not exist
 		cobra.FixedCompletions(tasks.Providers, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -6,70 +6,69 @@ import (
 	"fmt"
 
 	"reprise/intake"
+	"reprise/internal/cli"
+	"reprise/internal/settings"
 	"reprise/tasks"
 )
 
-// nothingQueued is how a command ends that changed nothing.
+// nothingQueued ends the message of a command that changed nothing.
 const nothingQueued = "nothing was queued"
 
-// submit does what a command is for, with inputs from the command line.
+// submit plans and queues the inputs of the command line.
 func (a *app) submit(ctx context.Context, req intake.Request, args []string) error {
-	return a.process(ctx, req, func(s *session, progress func(intake.Progress)) (*intake.Plan, error) {
-		return s.intake.Plan(ctx, req, args, progress)
+	return a.process(ctx, req, func(in *intake.Intake, progress func(intake.Progress)) (*intake.Plan, error) {
+		return in.Plan(ctx, req, args, progress)
 	})
 }
 
 // planner makes the plan of a command.
-type planner func(s *session, progress func(intake.Progress)) (*intake.Plan, error)
+type planner func(in *intake.Intake, progress func(intake.Progress)) (*intake.Plan, error)
 
-// process is what all commands do: plan, enqueue, wait, report.
+// process is what every sub-command does: plan, queue, wait, report.
 func (a *app) process(ctx context.Context, req intake.Request, plans planner) error {
-	if err := a.load(); err != nil {
+	a.cfg.Data = settings.DefaultData
+	if err := a.LoadConnection(&a.cfg, a.set); err != nil {
 		return err
 	}
 	if err := checkParams(req); err != nil {
-		return &failure{exitUsage, err}
+		return cli.WithCode(cli.Usage, err)
 	}
-	s, err := a.open(ctx)
+	in, closeAll, err := a.open(ctx, req.Path)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	p := &printer{app: a, colour: terminal(a.std.out) && a.getenv("NO_COLOR") == ""}
-
+	defer func() {
+		if err := closeAll(); err != nil {
+			a.warn("%s", cli.Sentence(err))
+		}
+	}()
 	bar := a.newProgress("checking")
-	plan, err := plans(s, bar.update)
+	plan, err := plans(in, bar.update)
 	bar.stop()
 	if err != nil {
-		return a.stopped(ctx, err, nothingQueued)
+		return stopped(ctx, err, nothingQueued)
 	}
 	if a.dryRun {
-		p.bad(plan)
-		p.warnings(plan)
-		return p.finish(p.dryRun(plan), exitCode(plan))
+		a.printProblems(plan)
+		return a.finish(plan, nil, a.printDryRun)
 	}
-	if err := a.consent(ctx, p, plan); err != nil {
-		p.bad(plan)
+	if err := a.consent(ctx, plan); err != nil {
 		return err
 	}
 	bar = a.newProgress("queueing")
-	err = s.intake.Enqueue(ctx, plan, bar.update)
+	err = in.Enqueue(ctx, plan, bar.update)
 	bar.stop()
-	p.bad(plan)
-	p.warnings(plan)
-	if err != nil {
-		return p.interrupted(ctx, plan, err)
+	a.printProblems(plan)
+	switch {
+	case err != nil:
+		return a.interrupted(ctx, plan, err)
+	case a.wait:
+		return a.follow(ctx, in, plan)
 	}
-	if !a.json {
-		p.queued(plan)
-	}
-	if !a.wait {
-		return p.finish(p.report(plan, nil), exitCode(plan))
-	}
-	return a.follow(ctx, s, p, plan)
+	return a.finish(plan, nil, a.printQueued)
 }
 
-// checkParams refuses flags no input could make right, before anything is opened.
+// checkParams refuses parameters that are wrong for every input.
 func checkParams(req intake.Request) error {
 	probe := tasks.Input{Kind: tasks.URLInput, URL: "http://localhost/"}
 	if req.Path == tasks.Upload && req.Params.AudioID == nil {
@@ -79,70 +78,117 @@ func checkParams(req intake.Request) error {
 	return errors.Join(tasks.ValidateGroup(req.Group), err)
 }
 
-// follow prints the results as they arrive.
-func (a *app) follow(ctx context.Context, s *session, p *printer, plan *intake.Plan) error {
-	if n, err := s.intake.Workers(ctx, plan.Request.Path); err == nil && n == 0 {
-		fmt.Fprintf(a.std.err, "enqueue: no worker serves %s on this Redis yet; results come when one starts\n", plan.Request.Path)
+// consent asks before uploads are sent, and billed, again.
+func (a *app) consent(ctx context.Context, plan *intake.Plan) error {
+	n := plan.Counts().Resent
+	if n == 0 || a.yes {
+		return nil
 	}
-	var rows []intake.Result
-	err := s.intake.Wait(ctx, plan, func(r intake.Result) {
-		rows = append(rows, r)
-		p.row(r)
+	what := fmt.Sprintf("--force sends and AudD bills again: %s, %s", cli.Count(n, "upload", "uploads"), a.cfg.Money(int64(n)))
+	if a.json || !a.Interactive() {
+		a.printProblems(plan)
+		return cli.Errorf(cli.Usage, "%s; confirm with --yes; %s", what, nothingQueued)
+	}
+	yes, err := a.Confirm(ctx, what+". Continue?")
+	if err != nil {
+		return stopped(ctx, err, nothingQueued)
+	}
+	if !yes {
+		return errors.New(nothingQueued)
+	}
+	return nil
+}
+
+// follow prints the results as they arrive.
+func (a *app) follow(ctx context.Context, in *intake.Intake, plan *intake.Plan) error {
+	if !a.json {
+		a.printQueued(plan)
+	}
+	if n, err := in.Workers(ctx, plan.Request.Path); err == nil && n == 0 {
+		a.warn("no worker serves %s on this Redis yet; results arrive when one starts", plan.Request.Path)
+	}
+	var results []intake.Result
+	err := in.Wait(ctx, plan, func(r intake.Result) {
+		results = append(results, r)
+		a.printResult(r)
 	})
 	if !a.json {
-		p.results(rows)
+		a.printTotals(results)
 	}
 	if err != nil {
-		return a.stopped(ctx, err, "the tasks stay queued; run the same command again to see the rest")
+		return stopped(ctx, err, "the tasks stay queued; run the same command again to see the rest")
 	}
-	return p.finish(p.report(plan, rows), waitedCode(plan, rows))
+	return a.finish(plan, results, nil)
 }
 
-// stopped turns the error of an interrupted step into a sentence.
-func (a *app) stopped(ctx context.Context, err error, state string) error {
-	// What failed because of the signal says so in several ways.
-	if ctx.Err() != nil {
-		code := exitNone
-		if state != nothingQueued {
-			code = exitSome
+// interrupted reports that Enqueue ended before all inputs were queued.
+func (a *app) interrupted(ctx context.Context, plan *intake.Plan, err error) error {
+	c := plan.Counts()
+	queued, code := c.ByStatus[intake.Queued], cli.None
+	if queued > 0 {
+		code = cli.Partial
+	}
+	if a.json {
+		r := a.report(plan, nil)
+		r.Interrupted = true
+		if err := a.JSON(r); err != nil {
+			return err
 		}
-		return &failure{code, fmt.Errorf("stopped: %s", state)}
+	} else {
+		a.printIDs(plan)
 	}
-	if f, ok := errors.AsType[*failure](err); ok {
-		return f
+	if ctx.Err() != nil {
+		err = errors.New("stopped")
 	}
-	if _, ok := errors.AsType[*intake.UnknownNameError](err); ok {
-		return &failure{exitUsage, err}
+	next := "run the same command again to continue, nothing is queued twice"
+	if plan.Request.Force {
+		next = "to continue, use --force for the rest only: inputs done since then would be billed again"
 	}
-	return &failure{exitNone, err}
+	return cli.Errorf(code, "%w: %s of %s are queued (batch %s); %s", err, cli.Thousands(queued), inputs(c.Found), plan.Batch, next)
 }
 
-// exitCode is that of a plan as it stands.
-func exitCode(plan *intake.Plan) int {
+// stopped is the error of an interrupted step; state says how things are left.
+func stopped(ctx context.Context, err error, state string) error {
+	if _, ok := errors.AsType[*intake.UnknownNameError](err); ok {
+		return cli.WithCode(cli.Usage, err)
+	}
+	if ctx.Err() == nil { // else err is a consequence of the signal
+		return err
+	}
+	code := cli.Partial
+	if state == nothingQueued {
+		code = cli.None
+	}
+	return cli.Errorf(code, "stopped: %s", state)
+}
+
+// finish prints the JSON report, or text with show, and returns the exit code.
+func (a *app) finish(plan *intake.Plan, results []intake.Result, show func(*intake.Plan)) error {
+	if a.json {
+		if err := a.JSON(a.report(plan, results)); err != nil {
+			return err
+		}
+	} else if show != nil {
+		show(plan)
+	}
 	c := plan.Counts()
 	bad := c.ByStatus[intake.Refused] + c.ByStatus[intake.Failed]
-	return codeOf(c.Found-bad, bad)
-}
-
-func waitedCode(plan *intake.Plan, rows []intake.Result) int {
-	c := plan.Counts()
-	bad, good := c.ByStatus[intake.Refused]+c.ByStatus[intake.Failed], 0
-	for _, r := range rows {
-		if r.Verdict == tasks.Done {
-			good++
-		} else {
-			bad++
+	good := c.Found - bad
+	if a.wait && !a.dryRun {
+		good = 0
+		for _, r := range results {
+			if r.Verdict == tasks.Done {
+				good++
+			} else {
+				bad++
+			}
 		}
 	}
-	return codeOf(good, bad)
-}
-
-func codeOf(good, bad int) int {
 	switch {
 	case good == 0:
-		return exitNone
+		return &cli.Error{Code: cli.None}
 	case bad > 0:
-		return exitSome
+		return &cli.Error{Code: cli.Partial}
 	}
-	return exitOK
+	return nil
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/auddsim"
+	"reprise/internal/cli"
 	"reprise/internal/redistest"
 )
 
-// `worker check` once said "ok: … and token" of a token that AudD refuses and
-// of one that nobody could ask about.
-func TestCheckSaysOfEverySourceWhetherItsTokenIsGood(t *testing.T) {
+// `worker check` once printed "token ok" for a token that AudD refuses and for
+// one that could not be checked.
+func TestCheckReportsTheTokenOfEverySource(t *testing.T) {
 	t.Parallel()
 	sim := auddsim.Start(t, auddsim.Config{Tokens: []string{"tok1"}})
 	const both = "sources: {one: {token: tok1}, two: {token: tok2}}"
@@ -24,9 +25,9 @@ func TestCheckSaysOfEverySourceWhetherItsTokenIsGood(t *testing.T) {
 		err        string
 	}{
 		"good":          {yaml: "sources: {one: {token: tok1}}", base: sim.URL, out: []string{"source one: token ok"}},
-		"one refused":   {yaml: both, base: sim.URL, code: exitNoStart, out: []string{"source one: token ok", "source two: AudD refuses the token: "}, err: "AudD refuses the token of two"},
-		"all refused":   {yaml: "sources: {two: {token: tok2}}", base: sim.URL, code: exitNoStart, out: []string{"source two: AudD refuses the token: "}, err: "AudD refuses the token of two"},
-		"not reachable": {yaml: both, base: "http://127.0.0.1:1", code: exitNoStart, out: []string{"source one: token not checked: ", "source two: token not checked: "}, err: "the token of one, two could not be checked"},
+		"one refused":   {yaml: both, base: sim.URL, code: cli.Failed, out: []string{"source one: token ok", "source two: AudD refuses the token: "}, err: "AudD refuses the token of two"},
+		"all refused":   {yaml: "sources: {two: {token: tok2}}", base: sim.URL, code: cli.Failed, out: []string{"source two: AudD refuses the token: "}, err: "AudD refuses the token of two"},
+		"not reachable": {yaml: both, base: "http://127.0.0.1:1", code: cli.Failed, out: []string{"source one: token not checked: ", "source two: token not checked: "}, err: "the token of one, two could not be checked"},
 		"left out":      {yaml: both, base: sim.URL, flags: []string{"--skip-auth-check"}, out: []string{"token not checked (--skip-auth-check)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestCheckSaysOfEverySourceWhetherItsTokenIsGood(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReachedOrOpenedSaysWhatToDo(t *testing.T) {
+func TestStartErrorsNameTheSettingToChange(t *testing.T) {
 	t.Parallel()
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -62,21 +63,21 @@ func TestWhatCannotBeReachedOrOpenedSaysWhatToDo(t *testing.T) {
 	}{
 		"no Redis": {
 			[]string{"REPRISE_REDIS_URL=redis://:sesame@127.0.0.1:1", "REPRISE_STORE_URL=sqlite:" + dir + "/a.db"},
-			[]string{"check"}, "connection refused: is it running, and is redis.url (REPRISE_REDIS_URL or --redis) its address?",
+			[]string{"check"}, "connection refused: check that it runs and that redis.url (REPRISE_REDIS_URL or --redis) is its address",
 		},
-		"a folder that is not there": {
+		"a missing folder": {
 			[]string{redis, "REPRISE_STORE_URL=sqlite:" + dir + "/nowhere/z.db"},
-			[]string{"check"}, "store.url (REPRISE_STORE_URL): there is no folder " + dir + "/nowhere",
+			[]string{"check"}, "store.url (REPRISE_STORE_URL): no folder " + dir + "/nowhere",
 		},
-		"a port that is taken": {
+		"a port in use": {
 			[]string{redis, "REPRISE_STORE_URL=sqlite:" + dir + "/b.db"},
-			[]string{"run", "--skip-auth-check", "--admin", taken.Addr().String()}, ": choose another with --admin (REPRISE_ADMIN_ADDR)",
+			[]string{"run", "--skip-auth-check", "--admin", taken.Addr().String()}, ": choose another address with --admin (REPRISE_ADMIN_ADDR)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			code, _, stderr := command(t, append(c.environ, "AUDD_API_TOKEN=sesame", "REPRISE_LOG_LEVEL=error"), c.args...)
-			require.Equal(t, exitNoStart, code)
+			require.Equal(t, cli.Failed, code)
 			require.Contains(t, stderr, c.want)
 			require.NotContains(t, stderr, "sesame")
 		})

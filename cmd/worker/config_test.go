@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/admission"
+	"reprise/internal/cli"
 	"reprise/internal/redistest"
-	"reprise/internal/settings"
 	"reprise/tasks"
 )
 
@@ -26,13 +26,13 @@ groups:
   labels: {}
 `
 
-// Limits of one source did not load at all: its section was taken for a number.
-func TestLimitsOfASourceComeIntoForce(t *testing.T) {
+// Limits of one source once did not load: their section was expected to be a number.
+func TestLimitsOfASourceAreSeeded(t *testing.T) {
 	t.Parallel()
-	a := app{getenv: settings.Getenv(nil), stderr: &bytes.Buffer{}}
+	a := app{&cli.Process{Err: &bytes.Buffer{}}}
 	cmd := a.configCommand()
 	require.NoError(t, cmd.Flags().Set("config", settingsFile(t, twoSources)))
-	c, err := a.load(cmd.Flags())
+	c, err := a.load(cmd, defaults())
 	require.NoError(t, err)
 	o, err := c.options(a, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestLimitsOfASourceComeIntoForce(t *testing.T) {
 func TestConfigPrintsTheSettingsOfSourcesAndGroups(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := command(t, nil, "config", "--config", settingsFile(t, twoSources))
-	require.Equal(t, exitClean, code, stderr)
+	require.Equal(t, cli.OK, code, stderr)
 	require.Contains(t, stdout, "sources.one.token: ********\n")
 	require.Contains(t, stdout, "sources.one.limits.recognize.concurrency: 4\n")
 	require.Contains(t, stdout, "sources.two.limits.recognize.requests_per_minute: 0\n")
@@ -78,13 +78,13 @@ func TestConfigPrintsTheSettingsOfSourcesAndGroups(t *testing.T) {
 	require.NotContains(t, stdout, "nil")
 }
 
-func TestConfigWantsNothingThatAnotherMachineMayHave(t *testing.T) {
+func TestConfigNeedsNoRedisStoreOrToken(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := command(t, nil, "config")
-	require.Equal(t, exitClean, code, stderr)
+	require.Equal(t, cli.OK, code, stderr)
 }
 
-func TestWrongSettingsAreNamedAsTheyAreWritten(t *testing.T) {
+func TestErrorsNameWrongSettings(t *testing.T) {
 	t.Parallel()
 	const token = "AUDD_API_TOKEN=sesame"
 	for name, c := range map[string]struct {
@@ -93,23 +93,23 @@ func TestWrongSettingsAreNamedAsTheyAreWritten(t *testing.T) {
 		flags   []string
 		want    string
 	}{
-		"a section as a number":         {yaml: "sources: {one: {token: a, limits: 4}}", want: "sources.one.limits: want a section with keys"},
-		"a limit of a source":           {yaml: "sources: {one: {token: a, limits: {upload: {concurrency: -4}}}}", want: "sources.one.limits.upload.concurrency -4 must be 0 (off) to"},
-		"a limit that can never be":     {yaml: "limits: {global: {concurrency: 2}, upload: {concurrency: 4}}", want: "limits.upload.concurrency 4 is more than limits.global.concurrency 2"},
-		"a variable":                    {environ: []string{"REPRISE_LIMITS_RECOGNIZE_REQUESTS_PER_MINUTE=-3"}, want: "limits.recognize.requests_per_minute (REPRISE_LIMITS_RECOGNIZE_REQUESTS_PER_MINUTE) -3 must be"},
-		"a flag beats its variable":     {environ: []string{"REPRISE_SLOTS_UPLOAD=3"}, flags: []string{"--upload-slots", "-4"}, want: "slots.upload (--upload-slots) -4: want"},
-		"slots":                         {yaml: "slots: {recognize: -4}", want: "slots.recognize -4: want"},
-		"a log level":                   {flags: []string{"--log-level", "loud"}, want: `log.level (--log-level) "loud": want debug`},
-		"a budget":                      {yaml: "budgets: {max_attempts: 0}", want: "budgets.max_attempts 0: want"},
-		"a host":                        {yaml: "audd: {enterprise_url: sesame}", want: "audd.enterprise_url: want an http or https URL"},
-		"a host of a source":            {yaml: "sources: {one: {token: a, base_url: 'https://h/?token=sesame'}}", want: "sources.one.base_url: want a URL without"},
-		"a name of a source":            {yaml: "sources: {one x: {token: a}}", want: `sources: the name "one x" must be 1 to 40`},
-		"a source that is not there":    {yaml: "groups: {archive: {source: tow}}", want: `groups.archive.source "tow": unknown source`},
-		"a ceiling":                     {yaml: "groups: {archive: {ceiling: 7}}", want: "groups.archive.ceiling: want a share such as 70% or 0.7"},
-		"a typing error in a source":    {yaml: "sources: {one: {tokn: a}}", want: "sources.one.tokn: unknown key, did you mean sources.one.token?"},
-		"a typing error in a group":     {yaml: "groups: {archive: {ceilling: 70%}}", want: "did you mean groups.archive.ceiling?"},
-		"a typing error in a variable":  {environ: []string{"REPRISE_LIMITS_RECOGNIZE_REQUEST_PER_MINUTE=3"}, want: "REPRISE_LIMITS_RECOGNIZE_REQUEST_PER_MINUTE: unknown variable, did you mean REPRISE_LIMITS_RECOGNIZE_REQUESTS_PER_MINUTE?"},
-		"a token variable that is none": {yaml: "sources: {one: {token_env: REPRISE_TOKEN_ONE}}", want: "sources.one.token_env: the variable REPRISE_TOKEN_ONE is not set"},
+		"a number for a section":           {yaml: "sources: {one: {token: a, limits: 4}}", want: "sources.one.limits: expected a section with keys"},
+		"a limit of a source":              {yaml: "sources: {one: {token: a, limits: {upload: {concurrency: -4}}}}", want: "sources.one.limits.upload.concurrency -4: "},
+		"a limit above the global one":     {yaml: "limits: {global: {concurrency: 2}, upload: {concurrency: 4}}", want: "limits.upload.concurrency 4 is more than limits.global.concurrency 2"},
+		"a variable":                       {environ: []string{"REPRISE_LIMITS_RECOGNIZE_REQUESTS_PER_MINUTE=-3"}, want: "limits.recognize.requests_per_minute (REPRISE_LIMITS_RECOGNIZE_REQUESTS_PER_MINUTE) -3: "},
+		"a flag beats its variable":        {environ: []string{"REPRISE_SLOTS_UPLOAD=3"}, flags: []string{"--upload-slots", "-4"}, want: "slots.upload (--upload-slots) -4: "},
+		"slots":                            {yaml: "slots: {recognize: -4}", want: "slots.recognize -4: "},
+		"a log level":                      {flags: []string{"--log-level", "loud"}, want: `log.level (--log-level) "loud": must be debug`},
+		"a budget":                         {yaml: "budgets: {max_attempts: 0}", want: "budgets.max_attempts 0: "},
+		"a host":                           {yaml: "audd: {enterprise_url: sesame}", want: "audd.enterprise_url: must be an http or https URL"},
+		"a host of a source":               {yaml: "sources: {one: {token: a, base_url: 'https://h/?token=sesame'}}", want: "sources.one.base_url: must be a URL without"},
+		"a name of a source":               {yaml: "sources: {one x: {token: a}}", want: `sources: the name "one x": `},
+		"an unknown source":                {yaml: "groups: {archive: {source: tow}}", want: `groups.archive.source "tow": `},
+		"a ceiling":                        {yaml: "groups: {archive: {ceiling: 7}}", want: "groups.archive.ceiling: expected a share such as 70% or 0.7"},
+		"a typo in a source":               {yaml: "sources: {one: {tokn: a}}", want: "sources.one.tokn: unknown key, did you mean sources.one.token?"},
+		"a typo in a group":                {yaml: "groups: {archive: {ceilling: 70%}}", want: "did you mean groups.archive.ceiling?"},
+		"a typo in a variable":             {environ: []string{"REPRISE_LIMITS_RECOGNIZE_REQUEST_PER_MINUTE=3"}, want: "REPRISE_LIMITS_RECOGNIZE_REQUEST_PER_MINUTE: unknown variable, did you mean REPRISE_LIMITS_RECOGNIZE_REQUESTS_PER_MINUTE?"},
+		"a token variable that is not set": {yaml: "sources: {one: {token_env: REPRISE_TOKEN_ONE}}", want: "sources.one.token_env: the variable REPRISE_TOKEN_ONE is not set"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,7 +117,7 @@ func TestWrongSettingsAreNamedAsTheyAreWritten(t *testing.T) {
 			environ := append([]string{token, "REPRISE_REDIS_URL=redis://127.0.0.1:1", "REPRISE_STORE_URL=sqlite:" + t.TempDir() + "/s.db"}, c.environ...)
 			for _, sub := range []string{"config", "check"} {
 				code, stdout, stderr := command(t, environ, append([]string{sub}, args...)...)
-				require.Equal(t, exitNoStart, code, sub)
+				require.Equal(t, cli.Failed, code, sub)
 				require.Empty(t, stdout)
 				require.Contains(t, stderr, c.want, sub)
 				require.NotContains(t, stderr, "sesame")
@@ -126,10 +126,10 @@ func TestWrongSettingsAreNamedAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestAVariableThatASourceNamesIsKnown(t *testing.T) {
+func TestVariableNamedByASourceIsKnown(t *testing.T) {
 	t.Parallel()
 	path := settingsFile(t, "sources: {one: {token_env: REPRISE_TOKEN_ONE}}")
 	code, stdout, stderr := command(t, []string{"REPRISE_TOKEN_ONE=sesame", "REPRISE_CONFIG=" + path}, "config")
-	require.Equal(t, exitClean, code, stderr)
+	require.Equal(t, cli.OK, code, stderr)
 	require.NotContains(t, stdout+stderr, "sesame")
 }

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"reprise/internal/cli"
 )
 
-func TestLogSaysDurationsWithTheirUnit(t *testing.T) {
+func TestLogWritesDurationsWithTheirUnit(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"json", "text"} {
 		var out bytes.Buffer
-		log, err := app{stderr: &out}.logger(logConfig{Level: "info", Format: format})
+		log, err := app{&cli.Process{Err: &out}}.logger(format, "info")
 		require.NoError(t, err)
 		log.Info("attempt", "latency", 5272588*time.Nanosecond, "for", 90*time.Second, "none", time.Duration(0))
 		if format == "text" {

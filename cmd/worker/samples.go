@@ -14,6 +14,7 @@ import (
 	"reprise/examples/audio"
 	"reprise/intake"
 	"reprise/internal/auddsim"
+	"reprise/internal/cli"
 	"reprise/internal/redisconn"
 	"reprise/internal/settings"
 	"reprise/store"
@@ -34,64 +35,64 @@ type summary struct {
 // demoTimeout bounds the wait for the samples' results.
 const demoTimeout = 2 * time.Minute
 
-// demonstrate enqueues the samples, prints their results and a summary, and
-// then stays up unless told to exit.
-func (a app) demonstrate(ctx context.Context, h *house, f devFlags, ended <-chan error) error {
-	if err := waitUp(ctx, h, ended); err != nil {
+// demonstrate queues the samples, prints their results and a summary, and keeps
+// running unless f.exit is set.
+func (a app) demonstrate(ctx context.Context, d *devStack, f devFlags, ended <-chan error) error {
+	if err := waitReady(ctx, d, ended); err != nil {
 		return err
 	}
-	if err := h.announce(); err != nil {
+	if err := d.announce(); err != nil {
 		return err
 	}
-	defer settings.RemoveAddresses(h.dir) //nolint:errcheck // a stale file names a dead process and is ignored
-	say := func(format string, args ...any) {
+	defer settings.RemoveAddresses(d.dir) //nolint:errcheck // a stale file names a dead process and is ignored
+	printf := func(format string, args ...any) {
 		if !f.json {
-			fmt.Fprintf(a.stdout, format+"\n", args...)
+			fmt.Fprintf(a.Out, format+"\n", args...)
 		}
 	}
-	a.introduce(h, say)
-	sum, err := h.runSamples(ctx, say)
+	d.introduce(printf)
+	sum, err := d.runSamples(ctx, printf)
 	if err != nil {
 		return err
 	}
 	if f.json {
-		if err := json.NewEncoder(a.stdout).Encode(sum); err != nil {
+		if err := json.NewEncoder(a.Out).Encode(sum); err != nil {
 			return fmt.Errorf("print the summary: %w", err)
 		}
 	}
-	say("\n%d enqueued: %d matched, %d no match, %d archived. %d calls, %d units billed, %.1f s.",
+	printf("\n%d enqueued: %d matched, %d no match, %d archived. %d calls, %d units billed, %.1f s.",
 		sum.Enqueued, sum.Matched, sum.NoMatch, sum.Archived, sum.Calls, sum.BilledUnits, sum.Seconds)
 	if f.exit {
 		return nil
 	}
-	say("\nUp. Web UI: %s   Enqueue: go run ./cmd/enqueue recognize FILE --wait   Stop: Ctrl-C", h.uiURL())
+	printf("\nUp. Web UI: %s   Enqueue: go run ./cmd/enqueue recognize FILE --wait   Stop: Ctrl-C", d.uiURL())
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-h.redis.Done():
-		return errors.New("the embedded Redis ended by itself; see redis.log in the data folder")
+	case <-d.redis.Done():
+		return errors.New("the embedded Redis ended unexpectedly; see redis.log in the data folder")
 	}
 }
 
-func (a app) introduce(h *house, say func(string, ...any)) {
+func (d *devStack) introduce(printf func(string, ...any)) {
 	upstream := "AudD (billed)"
-	if h.sim != nil {
-		upstream = "simulator at " + h.sim.URL + " (costs nothing)"
+	if d.sim != nil {
+		upstream = "simulator at " + d.sim.URL + " (nothing is billed)"
 	}
-	say("Redis     %s", h.redis.Note)
-	say("AudD      %s", upstream)
-	say("Web UI    %s", h.uiURL())
-	say("Data      %s\n", h.dir)
+	printf("Redis     %s", d.redis.Note)
+	printf("AudD      %s", upstream)
+	printf("Web UI    %s", d.uiURL())
+	printf("Data      %s\n", d.dir)
 }
 
-// waitUp waits until the worker has its admin listener, or has ended.
-func waitUp(ctx context.Context, h *house, ended <-chan error) error {
+// waitReady waits until the worker has its admin listener, or has ended.
+func waitReady(ctx context.Context, d *devStack, ended <-chan error) error {
 	select {
-	case <-h.worker.Ready():
+	case <-d.worker.Ready():
 		return nil
 	case err := <-ended:
 		if err == nil {
-			err = errors.New("the worker ended before it was up")
+			err = errors.New("the worker ended before it was ready")
 		}
 		return err
 	case <-ctx.Done():
@@ -99,21 +100,21 @@ func waitUp(ctx context.Context, h *house, ended <-chan error) error {
 	}
 }
 
-// runSamples enqueues the clips of examples/audio and waits for their results.
-// Against the simulator they are run anew each time; AudD is asked once.
-func (h *house) runSamples(ctx context.Context, say func(string, ...any)) (summary, error) {
+// runSamples queues the clips of examples/audio and waits for their results. The
+// The simulator gets them at every start, AudD only once.
+func (d *devStack) runSamples(ctx context.Context, printf func(string, ...any)) (summary, error) {
 	var sum summary
 	start := time.Now()
-	rdb, err := redisconn.Queue(h.redis.URL, 4)
+	rdb, err := redisconn.Queue(d.redis.URL, 4)
 	if err != nil {
 		return sum, err
 	}
 	defer rdb.Close() // nothing is in flight any more
-	in, err := intake.New(intake.Options{Redis: rdb, Store: h.records})
+	in, err := intake.New(intake.Options{Redis: rdb, Store: d.records})
 	if err != nil {
 		return sum, err
 	}
-	files, err := unpack(filepath.Join(h.dir, "samples"))
+	files, err := unpack(filepath.Join(d.dir, "samples"))
 	if err != nil {
 		return sum, err
 	}
@@ -121,7 +122,7 @@ func (h *house) runSamples(ctx context.Context, say func(string, ...any)) (summa
 	defer cancel()
 	var plans []*intake.Plan
 	for path, names := range files {
-		plan, err := in.Plan(ctx, intake.Request{Path: path, Force: h.sim != nil}, names, nil)
+		plan, err := in.Plan(ctx, intake.Request{Path: path, Force: d.sim != nil}, names, nil)
 		if err != nil {
 			return sum, err
 		}
@@ -132,29 +133,29 @@ func (h *house) runSamples(ctx context.Context, say func(string, ...any)) (summa
 		plans = append(plans, plan)
 	}
 	for _, plan := range plans {
-		err := in.Wait(ctx, plan, func(r intake.Result) { sum.add(r); say("%s", line(r)) })
+		err := in.Wait(ctx, plan, func(r intake.Result) { sum.add(r); printf("%s", line(r)) })
 		if err != nil {
 			return sum, err
 		}
 	}
 	sum.Seconds = time.Since(start).Round(10 * time.Millisecond).Seconds()
-	return sum, h.bill(ctx, start, &sum)
+	return sum, d.bill(ctx, start, &sum)
 }
 
 // bill counts calls and units: the simulator's own bill, or what the call rows
-// say when AudD was asked.
-func (h *house) bill(ctx context.Context, start time.Time, sum *summary) error {
-	if h.sim != nil {
-		b := h.sim.Bill()
+// print when AudD was asked.
+func (d *devStack) bill(ctx context.Context, start time.Time, sum *summary) error {
+	if d.sim != nil {
+		b := d.sim.Bill()
 		sum.BilledUnits = b.Units
 		for _, c := range b.Contents {
-			if c.Path != auddsim.PathStreams { // the token check is no call of a task
+			if c.Path != auddsim.PathStreams { // token checks are not calls of a task
 				sum.Calls += c.Requests
 			}
 		}
 		return nil
 	}
-	calls, err := h.records.Calls(ctx, store.CallFilter{Since: start})
+	calls, err := d.records.Calls(ctx, store.CallFilter{Since: start})
 	if err != nil {
 		return err
 	}
@@ -176,20 +177,20 @@ func (s *summary) add(r intake.Result) {
 	}
 }
 
-// line is a result for people.
+// line is a result as one line.
 func line(r intake.Result) string {
 	name := filepath.Base(r.Name)
 	if r.Verdict != tasks.Done {
 		return fmt.Sprintf("%-10s %-24s %s", r.Verdict, name, r.Reason)
 	}
-	return fmt.Sprintf("%-10s %-24s %s", strings.ReplaceAll(string(r.Outcome), "_", " "), name, title(r.Result))
+	return fmt.Sprintf("%-10s %-24s %s", strings.ReplaceAll(string(r.Outcome), "_", " "), name, cli.Song(r.Result))
 }
 
-// unpack writes the embedded clips into a folder, by path: what is long goes
-// to enterprise.
+// unpack writes the embedded clips into a folder and returns their names by path:
+// long recordings are for enterprise.
 func unpack(dir string) (map[tasks.Path][]string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the samples' folder: %w", err)
+		return nil, fmt.Errorf("create the folder of the samples: %w", err)
 	}
 	entries, err := fs.ReadDir(audio.Files, ".")
 	if err != nil {

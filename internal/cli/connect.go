@@ -21,7 +21,7 @@ type Connection struct {
 	Redis settings.Redis `mapstructure:"redis"`
 	Store settings.Store `mapstructure:"store"`
 	// Price is that of 1,000 units in dollars. Default 0: unknown.
-	Price float64 `mapstructure:"price_per_1000"`
+	Price float64 `mapstructure:"price_per_1000" min:"0"`
 }
 
 // connectionFlags are the flags of a Connection by setting.
@@ -43,18 +43,14 @@ func AddConnectionFlags(f *pflag.FlagSet) {
 // Keys of other commands are ignored. Errors have the code Usage.
 func (p *Process) LoadConnection(into any, flags *pflag.FlagSet) error {
 	redisconn.SetLogger(nil) // what it logs is in the errors, too
-	src := settings.Source{File: flags.Lookup("config").Value.String(), Getenv: p.Getenv, Flags: map[string]*pflag.Flag{}, Shared: true}
-	for key, name := range connectionFlags {
-		src.Flags[key] = flags.Lookup(name)
+	loaded, err := settings.Load(into, settings.Source{Environ: p.Environ, Flags: flags, FlagNames: connectionFlags, Shared: true})
+	if err != nil {
+		return &Error{Usage, err}
 	}
-	warnings, err := settings.Load(into, src)
-	if err == nil {
-		err = settings.UnknownVariables(into, p.Environ, true)
-	}
-	for _, w := range warnings {
+	for _, w := range loaded.Warnings {
 		fmt.Fprintf(p.Err, "%s: warning: %s\n", p.Name, w)
 	}
-	return WithCode(Usage, err)
+	return nil
 }
 
 // Addresses returns the URLs of Redis and the store: as set, else those of the

@@ -74,7 +74,7 @@ type Process struct {
 }
 
 // Getenv returns the value of a variable, "" when it is not set.
-func (p *Process) Getenv(name string) string { return settings.Getenv(p.Environ)(name) }
+func (p *Process) Getenv(name string) string { return settings.Getenv(p.Environ, name) }
 
 // Program is a command of the module.
 type Program struct {

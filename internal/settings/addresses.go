@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,32 +29,28 @@ type Store struct {
 	URL string `mapstructure:"url" secret:"url"`
 }
 
-// CheckFolder refuses a store in a folder that does not exist: a slip of the
-// pen would make a new, empty store, which forgets what was paid for.
+// CheckFolder refuses a SQLite store in a folder that does not exist: a typo
+// would create an empty store, which does not know what was paid for.
 func (s Store) CheckFolder() error {
 	path, ok := strings.CutPrefix(s.URL, "sqlite:")
 	if !ok || strings.TrimSpace(path) == "" {
-		return nil // the store says what it wants
+		return nil // opening the store reports it
 	}
-	if dir := filepath.Dir(path); !isDir(dir) {
-		return fmt.Errorf("store.url: there is no folder %s: make it, or mend the path", dir)
+	dir := filepath.Dir(path)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("store.url: no folder %s: create it or correct the path", dir)
 	}
 	return nil
 }
 
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// Reaching adds to an error from connecting to Redis what to do about it. The
-// address is not in it, because it may hold a password.
+// Reaching adds to an error from connecting to Redis what to check. It shows no
+// address, which may hold a password.
 func (Redis) Reaching(err error) error {
-	return fmt.Errorf("%w: is it running, and is redis.url (%s or --redis) its address?", err, EnvName("redis.url"))
+	return fmt.Errorf("%w: check that it runs and that redis.url (%s or --redis) is its address", err, EnvName("redis.url"))
 }
 
-// Addresses say where a running `worker dev` can be reached. The file is
-// readable by its owner only: the Redis URL may hold a password.
+// Addresses are those of a running `worker dev`. Only the owner can read their
+// file: the Redis URL may hold a password.
 type Addresses struct {
 	Redis     string `json:"redis"`
 	Store     string `json:"store"`
@@ -62,24 +59,16 @@ type Addresses struct {
 	PID       int    `json:"pid"`
 }
 
-// ErrNoRedis says what to do when nobody said where Redis is.
+// ErrNoRedis says how to set the Redis URL when there is none.
 var ErrNoRedis = errors.New("no Redis URL: set REPRISE_REDIS_URL or --redis, or start `go run ./cmd/worker dev`")
 
 // DataDir is the data folder: the flag, else REPRISE_DATA, else .reprise.
-func DataDir(flag string, getenv func(string) string) string {
-	if flag != "" {
-		return flag
-	}
-	if getenv != nil {
-		if dir := getenv(EnvPrefix + "DATA"); dir != "" {
-			return dir
-		}
-	}
-	return DefaultData
+func DataDir(flag string, environ []string) string {
+	return cmp.Or(flag, Getenv(environ, EnvPrefix+"DATA"), DefaultData)
 }
 
-// WriteAddresses stores a in the data folder, which it creates. A reader sees
-// the old file or the new one, never a part.
+// WriteAddresses writes a to the data folder, which it creates. The file is
+// replaced atomically.
 func WriteAddresses(dir string, a Addresses) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create data folder: %w", err)
@@ -103,7 +92,7 @@ func WriteAddresses(dir string, a Addresses) error {
 	return nil
 }
 
-// RemoveAddresses takes the file away; that it is gone already is no error.
+// RemoveAddresses removes the file, if there is one.
 func RemoveAddresses(dir string) error {
 	err := os.Remove(filepath.Join(dir, addressesFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -112,9 +101,9 @@ func RemoveAddresses(dir string) error {
 	return nil
 }
 
-// ReadAddresses finds the running `worker dev` of a data folder. It returns an
-// error wrapping ErrNoRedis when there is none, also when its file is still
-// there but its process is gone.
+// ReadAddresses returns the addresses of the `worker dev` that runs on a data
+// folder. Without one it returns an error wrapping ErrNoRedis, also when the
+// file of an ended process is left.
 func ReadAddresses(dir string) (Addresses, error) {
 	raw, err := os.ReadFile(filepath.Join(dir, addressesFile))
 	if errors.Is(err, fs.ErrNotExist) {

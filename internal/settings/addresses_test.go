@@ -31,7 +31,7 @@ func TestAddressesAreWrittenReadAndRemoved(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestAddressesOfAnEndedProcessAreNotUsed(t *testing.T) {
+func TestAddressesOfAnEndedProcessAreIgnored(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("true")
 	require.NoError(t, cmd.Run())
@@ -46,7 +46,7 @@ func TestAddressesOfAnEndedProcessAreNotUsed(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestAStoreIsNotMadeInAFolderThatDoesNotExist(t *testing.T) {
+func TestStoreInAMissingFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for url, ok := range map[string]bool{
@@ -58,15 +58,15 @@ func TestAStoreIsNotMadeInAFolderThatDoesNotExist(t *testing.T) {
 			require.NoError(t, err, url)
 			continue
 		}
-		require.ErrorContains(t, err, "store.url: there is no folder "+dir+"/nowhere")
+		require.ErrorContains(t, err, "store.url: no folder "+dir+"/nowhere")
 	}
 	require.NoDirExists(t, filepath.Join(dir, "nowhere"))
 }
 
-func TestDataFolder(t *testing.T) {
+func TestDataFolderIsTheFlagThenTheVariable(t *testing.T) {
 	t.Parallel()
-	getenv := env(map[string]string{"REPRISE_DATA": "/env"})
-	require.Equal(t, "/flag", settings.DataDir("/flag", getenv))
-	require.Equal(t, "/env", settings.DataDir("", getenv))
+	environ := []string{"REPRISE_DATA=/env"}
+	require.Equal(t, "/flag", settings.DataDir("/flag", environ))
+	require.Equal(t, "/env", settings.DataDir("", environ))
 	require.Equal(t, ".reprise", settings.DataDir("", nil))
 }

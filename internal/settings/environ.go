@@ -1,105 +1,73 @@
 package settings
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// others are variables that no command reads as a setting of its own: the
-// folder of worker dev, the settings file and the folder that docker compose
-// mounts.
-var others = []string{"DATA", "CONFIG", "AUDIO"}
+// EnvPrefix begins the name of every environment variable that is read here.
+const EnvPrefix = "REPRISE_"
 
-// kubernetes finds what it gives every container about a service that is named
-// reprise, or reprise-redis: the variable and, because a setting may end alike,
-// the address in it.
-var kubernetes = regexp.MustCompile(`(^|_)(SERVICE_HOST=|SERVICE_PORT(_\w+)?=\d|PORT=\w+://|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?=)`)
+// otherVariables are no settings of any command: the folder of worker dev, the
+// settings file, and the folder that docker compose mounts.
+var otherVariables = []string{"DATA", "CONFIG", "AUDIO"}
 
-// Getenv reads environ, as os.Environ gives it.
-func Getenv(environ []string) func(string) string {
-	return func(name string) string {
-		for _, pair := range slices.Backward(environ) {
-			if key, value, _ := strings.Cut(pair, "="); key == name {
-				return value
-			}
-		}
-		return ""
-	}
+// kubernetes matches the variables that Kubernetes sets in every container for
+// a service named reprise or reprise-redis, with the address in them, because a
+// setting may have such a name.
+var kubernetes = regexp.MustCompile(`^REPRISE_(.+_)?(SERVICE_HOST=|SERVICE_PORT(_\w+)?=\d|PORT=\w+://|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?=)`)
+
+// EnvName is the environment variable of a key.
+func EnvName(key string) string {
+	return EnvPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key))
 }
 
-// UnknownVariables is an error for every variable of environ that begins with
-// REPRISE_ and is no setting of into, a struct as Load takes it: nobody reads
-// it, so a slip of the pen would change nothing and say nothing. An empty one
-// counts as not set. Names in also are known, too. shared is as Source.Shared.
-func UnknownVariables(into any, environ []string, shared bool, also ...string) error {
-	root, err := describe(into)
-	if err != nil {
-		return err
-	}
-	known := slices.Clone(others)
-	for _, leaf := range root.leaves {
-		known = append(known, strings.TrimPrefix(EnvName(leaf.key), EnvPrefix))
-		if leaf.secret != "" {
-			known = append(known, strings.TrimPrefix(EnvName(leaf.key+fileSuffix), EnvPrefix))
+// Getenv returns the value of a variable in environ, as os.Environ returns it;
+// the last of several counts.
+func Getenv(environ []string, name string) string {
+	for _, pair := range slices.Backward(environ) {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
 		}
 	}
-	var errs []error
-	for _, pair := range slices.Sorted(slices.Values(environ)) {
+	return ""
+}
+
+// unknownVariables returns an error for every REPRISE_ variable that is no
+// setting and none of also: a typo would have no effect. An empty one counts as
+// not set.
+func unknownVariables(ks keys, src Source, also []string) (errs []error) {
+	known := slices.Clone(otherVariables)
+	for _, k := range ks {
+		if !k.fileOnly() {
+			known = append(known, strings.TrimPrefix(EnvName(k.path), EnvPrefix))
+		}
+		if k.secret() && !k.fileOnly() {
+			known = append(known, strings.TrimPrefix(EnvName(k.path+fileSuffix), EnvPrefix))
+		}
+	}
+	for _, pair := range src.Environ {
 		name, value, _ := strings.Cut(pair, "=")
 		word, ours := strings.CutPrefix(name, EnvPrefix)
-		if !ours || value == "" || kubernetes.MatchString(word+"="+value) || slices.Contains(known, word) || slices.Contains(also, name) {
+		if !ours || value == "" || kubernetes.MatchString(pair) || slices.Contains(known, word) || slices.Contains(also, name) {
 			continue
 		}
-		if err := unknownVariable(root, name, nearest(word, known), shared); err != nil {
-			errs = append(errs, err)
+		inFile := slices.IndexFunc(ks, func(k key) bool {
+			section, _, found := strings.Cut(k.path, ".*")
+			return found && strings.HasPrefix(name, EnvName(section)+"_")
+		})
+		near := Nearest(word, known)
+		switch {
+		case inFile >= 0:
+			section, _, _ := strings.Cut(ks[inFile].path, ".*")
+			errs = append(errs, fmt.Errorf("%s: %s can be set in a settings file only (--config or %sCONFIG)", name, section, EnvPrefix))
+		case near != "":
+			errs = append(errs, fmt.Errorf("%s: unknown variable, did you mean %s%s?", name, EnvPrefix, near))
+		case !src.Shared:
+			errs = append(errs, fmt.Errorf("%s: unknown variable: a setting's variable is %s and its key with _ for dots", name, EnvPrefix))
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
-
-func unknownVariable(root node, name, near string, shared bool) error {
-	for _, key := range root.fileOnly {
-		if strings.HasPrefix(name, EnvName(key)+"_") {
-			return fmt.Errorf("%s: %s can stand in a settings file only (--config or %sCONFIG)", name, key, EnvPrefix)
-		}
-	}
-	switch {
-	case near != "":
-		return fmt.Errorf("%s: unknown variable, did you mean %s%s?", name, EnvPrefix, near)
-	case shared:
-		return nil
-	}
-	return fmt.Errorf("%s: unknown variable: that of a setting is %s and its key with _ for dots", name, EnvPrefix)
-}
-
-// WithOrigin says, beside each key at the start of a line of err, where its
-// value came from: what origin answers for a key, the name of a flag or
-// variable, "" for a settings file or a default.
-func WithOrigin(err error, origin func(key string) string) error {
-	if err == nil {
-		return nil
-	}
-	lines := strings.Split(err.Error(), "\n")
-	for i, line := range lines {
-		cut := strings.IndexAny(line, ": ")
-		if cut <= 0 {
-			continue
-		}
-		if name := origin(line[:cut]); name != "" {
-			lines[i] = fmt.Sprintf("%s (%s)%s", line[:cut], name, line[cut:])
-		}
-	}
-	return &told{text: strings.Join(lines, "\n"), err: err}
-}
-
-// told is an error with another text.
-type told struct {
-	text string
-	err  error
-}
-
-func (e *told) Error() string { return e.text }
-func (e *told) Unwrap() error { return e.err }

@@ -1,211 +1,184 @@
 package settings
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
-	"time"
 
-	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 )
 
-// EnvPrefix begins the name of every environment variable read here.
-const EnvPrefix = "REPRISE_"
-
 // Source says where settings come from. The zero value reads nothing.
 type Source struct {
-	// File is the YAML file (the --config flag). Empty: the one REPRISE_CONFIG
-	// names, else none. A file that is named must exist.
-	File string
-	// Getenv reads the environment; nil = none. An empty variable counts as not set.
-	Getenv func(string) string
-	// Flags maps keys to the flags that set them; only flags that were given count.
-	Flags map[string]*pflag.Flag
-	// Shared is for a command that reads a part of the file only: unknown keys
-	// belong to other commands and are ignored, unless they look like a slip of
-	// the pen in one of this command's keys.
+	// Environ is the environment, as os.Environ returns it. Default none. An empty
+	// variable counts as not set.
+	Environ []string
+	// Flags are the flags of the command; only those that were given count.
+	// --config names the settings file, before REPRISE_CONFIG; the file must exist.
+	Flags *pflag.FlagSet
+	// FlagNames maps keys to the flags that set them.
+	FlagNames map[string]string
+	// Shared is for a command that reads a part of the file only: unknown keys and
+	// variables belong to other commands and are ignored, unless they look like a
+	// typo of a key of this command.
 	Shared bool
 }
 
-// Load fills into, a pointer to a struct that holds the defaults. It reports
-// every wrong key at once; warnings are sentences about what was corrected.
-// On an error into is left as it was.
-func Load(into any, src Source) (warnings []string, err error) {
-	root, err := describe(into)
+// Loaded is how settings were loaded.
+type Loaded struct {
+	// Warnings are sentences about values that are used in another spelling.
+	Warnings []string
+
+	origins map[string]string // the variable or flag of a key
+}
+
+// Load fills into, a pointer to a struct that holds the defaults. Its error has
+// a line for every wrong key and variable; into is not changed then.
+func Load(into any, src Source) (*Loaded, error) {
+	target := reflect.ValueOf(into)
+	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("settings: expected a pointer to a struct, got %T", into)
+	}
+	ks, err := keysOf(target.Elem().Type(), "")
 	if err != nil {
 		return nil, err
 	}
-	v := viper.NewWithOptions(viper.KeyDelimiter("\x00")) // keys of maps may have dots
-	warnings, err = readFile(v, src, fields(root.typ))
+	v := viper.NewWithOptions(viper.KeyDelimiter("\x00")) // the names in maps may have dots
+	l := &Loaded{origins: map[string]string{}}
+	if l.Warnings, err = readFile(v, src, ks); err != nil {
+		return nil, err
+	}
+	given, err := l.given(src, ks)
 	if err != nil {
 		return nil, err
 	}
-	env, envErr := environment(root, src.Getenv)
-	flags, flagErr := flagValues(root, src.Flags)
-	if err := errors.Join(envErr, flagErr); err != nil {
-		return nil, err
+	if err := v.MergeConfigMap(given); err != nil {
+		return nil, fmt.Errorf("merge settings: %w", err)
 	}
-	for _, layer := range []map[string]any{env, flags} {
-		if err := v.MergeConfigMap(layer); err != nil {
-			return nil, fmt.Errorf("merge settings: %w", err)
+	values := map[string]any{}
+	for _, name := range append(v.AllKeys(), ks.within("")...) { // an empty section has no keys in viper
+		top, _, _ := strings.Cut(name, "\x00")
+		if value := v.Get(top); value != nil || v.InConfig(top) {
+			values[top] = value
 		}
 	}
-	values := given(v, root.typ)
-	c := checker{shared: src.Shared, warnings: warnings}
-	c.structure(root.typ, values, "")
-	if len(c.errs) > 0 {
-		return nil, errors.Join(c.errs...)
+	check := keyCheck{keys: ks, shared: src.Shared}
+	check.section(values, "", "")
+	fresh := reflect.New(target.Elem().Type())
+	fresh.Elem().Set(target.Elem())
+	errs := append(check.errs, decode(values, fresh.Interface())...)
+	if len(errs) == 0 {
+		errs = l.finish(fresh.Elem(), ks, src)
 	}
-	if err := decode(values, into); err != nil {
-		return nil, err
+	if len(errs) > 0 {
+		slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+		return nil, l.WithOrigin(errors.Join(errs...))
 	}
-	return c.warnings, nil
+	target.Elem().Set(fresh.Elem())
+	return l, nil
 }
 
-func readFile(v *viper.Viper, src Source, known []field) (warnings []string, err error) {
-	file := src.File
-	if file == "" && src.Getenv != nil {
-		file = src.Getenv(EnvPrefix + "CONFIG")
-	}
-	if file == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("open settings file: %w", err)
-	}
-	v.SetConfigType("yaml")
-	warnings, err = spelling(text, known)
-	if err := errors.Join(v.ReadConfig(bytes.NewReader(text)), err); err != nil {
-		return nil, fmt.Errorf("read settings file %s: %w", file, err)
-	}
-	return warnings, nil
-}
-
-// given is everything that was set. viper's AllSettings would leave out keys
-// without a value and empty sections: a typing error, and a group that has its
-// queue and nothing else.
-func given(v *viper.Viper, t reflect.Type) map[string]any {
+// given is what variables and flags set, as nested maps. Lists and maps of
+// sections come from the file only.
+func (l *Loaded) given(src Source, ks keys) (map[string]any, error) {
 	out := map[string]any{}
-	for _, key := range v.AllKeys() {
-		top, _, _ := strings.Cut(key, "\x00")
-		out[top] = v.Get(top)
-	}
-	for _, f := range fields(t) { // an empty section has no keys
-		if value := v.Get(f.name); value != nil {
-			out[f.name] = value
-		}
-	}
-	return out
-}
-
-// decode runs after every value was checked, so it only converts.
-func decode(values map[string]any, into any) error {
-	dec, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
-		Result:     into,
-		DecodeHook: mapstructure.StringToTimeDurationHookFunc(),
-	})
-	if err != nil {
-		return fmt.Errorf("prepare settings: %w", err)
-	}
-	if err := dec.Decode(values); err != nil {
-		// Its text quotes values, which may be secrets.
-		return errors.New("settings do not fit their types")
-	}
-	return nil
-}
-
-// environment reads the variables of every key that is a single value or a
-// list of texts. Lists and maps of structs come from the file only.
-func environment(root node, getenv func(string) string) (map[string]any, error) {
-	out := map[string]any{}
-	if getenv == nil {
-		return out, nil
-	}
-	var errs []error
-	for _, leaf := range root.leaves {
-		names := []string{leaf.key}
-		if leaf.secret != "" {
-			names = append(names, leaf.key+fileSuffix)
-		}
-		for _, key := range names {
-			name := EnvName(key)
-			text := getenv(name)
-			if text == "" {
-				continue
+	put := func(key, origin string, value any) {
+		section, parts := out, strings.Split(key, ".")
+		for _, part := range parts[:len(parts)-1] {
+			if section[part] == nil {
+				section[part] = map[string]any{}
 			}
-			value, err := leaf.parse(text, key != leaf.key)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s (%s): %w", key, name, err))
-				continue
+			section, _ = section[part].(map[string]any)
+		}
+		section[parts[len(parts)-1]] = value
+		l.origins[key] = origin
+	}
+	for _, k := range ks {
+		for _, path := range []string{k.path, k.path + fileSuffix} {
+			value := Getenv(src.Environ, EnvName(path))
+			if value != "" && !k.fileOnly() && (path == k.path || k.secret()) {
+				put(path, EnvName(path), text(value))
 			}
-			put(out, key, value)
 		}
 	}
-	return out, errors.Join(errs...)
-}
-
-// EnvName is the environment variable of a key.
-func EnvName(key string) string {
-	return EnvPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key))
-}
-
-func flagValues(root node, flags map[string]*pflag.Flag) (map[string]any, error) {
-	out := map[string]any{}
-	var errs []error
-	for key, flag := range flags {
-		leaf, ok := root.leaf(key)
-		if !ok {
-			return nil, fmt.Errorf("flag --%s is bound to %q, which is no key", flag.Name, key)
+	for key, name := range src.FlagNames {
+		flag := src.Flags.Lookup(name)
+		if _, ok := ks.find(key); !ok {
+			return nil, fmt.Errorf("flag --%s is bound to %q, which is no key", name, key)
 		}
-		if !flag.Changed {
+		if flag == nil || !flag.Changed {
 			continue
 		}
+		value := flag.Value.String()
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			put(out, key, anyList(list.GetSlice()))
-			continue
+			value = strings.Join(list.GetSlice(), ",")
 		}
-		value, err := leaf.parse(flag.Value.String(), false)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s (--%s): %w", key, flag.Name, err))
-			continue
-		}
-		put(out, key, value)
+		put(key, "--"+name, text(value))
 	}
-	return out, errors.Join(errs...)
+	return out, nil
 }
 
-// put stores a value under a dotted key in nested maps.
-func put(m map[string]any, key string, value any) {
-	parts := strings.Split(key, ".")
-	for _, part := range parts[:len(parts)-1] {
-		next, ok := m[part].(map[string]any)
-		if !ok {
-			next = map[string]any{}
-			m[part] = next
+// finish lower-cases names, checks ranges and looks for variables that no
+// setting reads.
+func (l *Loaded) finish(v reflect.Value, ks keys, src Source) (errs []error) {
+	var variables []string
+	visit(v, "", func(key string, v reflect.Value, f field) {
+		switch {
+		case f.tag.Get("name") != "":
+			clean := strings.ToLower(strings.TrimSpace(v.String()))
+			if clean != v.String() {
+				l.Warnings = append(l.Warnings, fmt.Sprintf("%s: %q is used as %q", key, v.String(), clean))
+			}
+			v.SetString(clean)
+		case f.tag.Get("variable") != "":
+			variables = append(variables, v.String())
+		case f.tag.Get("min") != "":
+			least, err := strconv.ParseFloat(f.tag.Get("min"), 64)
+			if n, _ := strconv.ParseFloat(fmt.Sprint(v.Interface()), 64); err != nil || n < least {
+				errs = append(errs, fmt.Errorf("%s %v: must be %v or more", key, v.Interface(), least))
+			}
 		}
-		m = next
-	}
-	m[parts[len(parts)-1]] = value
+	})
+	return append(errs, unknownVariables(ks, src, variables)...)
 }
 
-func anyList(texts []string) []any {
-	out := make([]any, len(texts))
-	for i, s := range texts {
-		out[i] = s
+// Origin is the variable or flag that set a key; "" for the file and the default.
+func (l *Loaded) Origin(key string) string { return l.origins[key] }
+
+// WithOrigin adds to each key at the start of a line of err the flag or variable
+// that set it.
+func (l *Loaded) WithOrigin(err error) error {
+	if err == nil {
+		return nil
 	}
-	return out
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		if cut := strings.IndexAny(line, ": "); cut > 0 && l.origins[line[:cut]] != "" {
+			lines[i] = fmt.Sprintf("%s (%s)%s", line[:cut], l.origins[line[:cut]], line[cut:])
+		}
+	}
+	return &originError{text: strings.Join(lines, "\n"), err: err}
 }
 
-func parseDuration(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(strings.TrimSpace(text))
-	if err != nil {
-		return 0, errors.New("want a duration such as 30s, 5m or 1h30m")
+// originError is an error with the origins in its text.
+type originError struct {
+	text string
+	err  error
+}
+
+func (e *originError) Error() string { return e.text }
+func (e *originError) Unwrap() error { return e.err }
+
+// configFile is the settings file that --config or REPRISE_CONFIG names.
+func configFile(src Source) string {
+	if src.Flags != nil {
+		if flag := src.Flags.Lookup("config"); flag != nil && flag.Value.String() != "" {
+			return flag.Value.String()
+		}
 	}
-	return d, nil
+	return Getenv(src.Environ, EnvPrefix+"CONFIG")
 }

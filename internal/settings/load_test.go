@@ -20,12 +20,12 @@ type account struct {
 }
 
 type own struct {
-	Most *int64 `mapstructure:"most"`
+	Most *int64
 }
 
 type party struct {
-	Part float64 `mapstructure:"part" share:"true"`
-	Own  own     `mapstructure:"own"`
+	Part settings.Share `mapstructure:"part"`
+	Own  own            `mapstructure:"own"`
 }
 
 type Common struct {
@@ -34,9 +34,9 @@ type Common struct {
 
 type config struct {
 	Common  `mapstructure:",squash"`
-	Redis   settings.Redis   `mapstructure:"redis"`
-	Slots   int              `mapstructure:"slots"`
-	Small   uint8            `mapstructure:"small"`
+	Redis   settings.Redis
+	Slots   int
+	Small   int64            `mapstructure:"small" min:"0"`
 	Share   float64          `mapstructure:"share"`
 	Wait    time.Duration    `mapstructure:"wait"`
 	Open    bool             `mapstructure:"open"`
@@ -44,6 +44,7 @@ type config struct {
 	Sources []account        `mapstructure:"sources"`
 	Weights map[string]int   `mapstructure:"weights"`
 	Parties map[string]party `mapstructure:"parties"`
+	Token   string           `mapstructure:"variable" variable:"true"`
 	Ignored string           `mapstructure:"-"`
 }
 
@@ -58,22 +59,28 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-func env(vars map[string]string) func(string) string {
-	return func(name string) string { return vars[name] }
+// load reads a settings file into the defaults.
+func load(t *testing.T, yaml string) (config, error) {
+	t.Helper()
+	cfg := defaults()
+	_, err := settings.Load(&cfg, settings.Source{Environ: []string{"REPRISE_CONFIG=" + file(t, yaml)}})
+	return cfg, err
 }
 
-func TestFileEnvironmentAndFlagsInThatOrder(t *testing.T) {
+func TestFlagsPrecedeVariablesAndVariablesTheFile(t *testing.T) {
 	t.Parallel()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.String("config", "", "")
 	flags.Int("slots", 1, "")
 	flags.Duration("wait", 0, "")
 	flags.StringSlice("return", nil, "")
-	require.NoError(t, flags.Parse([]string{"--wait=3s", "--return=spotify,deezer"}))
+	path := file(t, "region: eu\nredis: {url: redis://file}\nslots: 2\nwait: 1s\nshare: 1\nopen: true\nsources:\n- name: ' Main '\n  token: t\nWeights: {A.b: 2}\n")
+	require.NoError(t, flags.Parse([]string{"--config=" + path, "--wait=3s", "--return=spotify,deezer"}))
 	cfg := defaults()
-	warnings, err := settings.Load(&cfg, settings.Source{
-		File:   file(t, "region: eu\nredis: {url: redis://file}\nslots: 2\nwait: 1s\nshare: 1\nopen: true\nsources:\n- name: ' Main '\n  token: t\nWeights: {A.b: 2}\n"),
-		Getenv: env(map[string]string{"REPRISE_REDIS_URL": "redis://env", "REPRISE_SLOTS": "", "REPRISE_WAIT": "2s", "REPRISE_SMALL": "200", "REPRISE_SHARE": "0.5", "REPRISE_OPEN": "false"}),
-		Flags:  map[string]*pflag.Flag{"slots": flags.Lookup("slots"), "wait": flags.Lookup("wait"), "return": flags.Lookup("return")},
+	loaded, err := settings.Load(&cfg, settings.Source{
+		Environ:   []string{"REPRISE_CONFIG=/no/such", "REPRISE_REDIS_URL=redis://env", "REPRISE_SLOTS=", "REPRISE_WAIT=2s", "REPRISE_SMALL=200", "REPRISE_SHARE=0.5", "REPRISE_OPEN=false"},
+		Flags:     flags,
+		FlagNames: map[string]string{"slots": "slots", "wait": "wait", "return": "return", "region": "no-such-flag"},
 	})
 	require.NoError(t, err)
 	require.Equal(t, config{
@@ -84,53 +91,51 @@ func TestFileEnvironmentAndFlagsInThatOrder(t *testing.T) {
 	require.Equal(t, []string{
 		`line 10 of the settings file: "Weights" is used as "weights"`, `line 10 of the settings file: "A.b" is used as "a.b"`,
 		`sources[0].name: " Main " is used as "main"`,
-	}, warnings)
+	}, loaded.Warnings)
 }
 
-func TestWrongSettingsNameTheirKeyAndShowNoValue(t *testing.T) {
+func TestErrorsNameTheKeyAndShowNoValue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ yaml, want string }{
-		"a typing error":                {"slotz: 1", "slotz: unknown key, did you mean slots?"},
-		"a typing error in a list":      {"sources: [{nmae: a}]", "sources[0].nmae: unknown key, did you mean sources[0].name?"},
-		"an unknown key":                {"elephant: 1", "elephant: unknown key"},
-		"blank text":                    {"redis: {url: ' '}", "redis.url: is blank"},
-		"null":                          {"redis: {url: }", "redis.url: is blank"},
-		"text for a number":             {"slots: sesame", "slots: want a whole number, got a text"},
-		"quoted number":                 {"slots: '5'", "slots: want a whole number, got a text"},
-		"fraction":                      {"slots: 1.5", "slots: want a whole number, got a fraction"},
-		"too large":                     {"small: 300", "small: 300 is out of range"},
-		"negative":                      {"small: -1", "small: -1 is out of range"},
-		"number for a text":             {"sources: [{token: 12345}]", "sources[0].token: want a text, got a number: put it in quotes"},
-		"number for a duration":         {"wait: 5", "wait: want a duration such as 30s"},
-		"bad duration":                  {"wait: sesame", "wait: want a duration such as 30s"},
-		"text for a switch":             {"open: sesame", "open: want true or false, got a text"},
-		"text for a list":               {"return: sesame", "return: want a list, got a text"},
-		"text for a section":            {"redis: sesame", "redis: want a section with keys, got a text"},
-		"not a number":                  {"share: .nan", "share: want a number"},
-		"value in a map":                {"weights: {live: x}", "weights.live: want a whole number"},
-		"secret file that is gone":      {"sources: [{token_file: /no/such}]", "sources[0].token_file: read secret: "},
-		"secret and file":               {"sources: [{token: a, token_file: /b}]", "sources[0].token_file: set together with sources[0].token"},
-		"file for what is no secret":    {"slots_file: /b", "slots_file: unknown key"},
-		"text for what may be left out": {"sources: [{own: {most: sesame}}]", "sources[0].own.most: want a whole number, got a text"},
-		"number for a section that may be left out": {"sources: [{own: 4}]", "sources[0].own: want a section with keys, got a number"},
-		"a typing error in a map":                   {"parties: {a: {prat: 1}}", "parties.a.prat: unknown key, did you mean parties.a.part?"},
-		"a typing error deep in a map":              {"parties: {a: {own: {mots: 1}}}", "parties.a.own.mots: unknown key, did you mean parties.a.own.most?"},
-		"a name cut short":                          {"weig: {a: 1}", "weig: unknown key, did you mean weights?"},
-		"an empty key in a map":                     {"parties: {a: }", "parties.a: is blank"},
-		"a section for a text":                      {"sources: [{token: {}}]", "sources[0].token: want a text, got a section"},
-		"a share that is no part":                   {"parties: {a: {part: 70}}", "parties.a.part: want a share such as 70% or 0.7"},
-		"a share over all":                          {"parties: {a: {part: 170%}}", "parties.a.part: want a share"},
-		"a share in words":                          {"parties: {a: {part: sesame}}", "parties.a.part: want a share"},
-		"a key in two spellings":                    {"slots: 1\nSlots: 2", "line 2: Slots is there already, as slots in line 1"},
-		"two spellings in a map":                    {"weights: {a: 1, A: 2}", "A is there already, as a in line 1"},
-		"a second document":                         {"slots: 1\n---\nslots: 2", "a second document (---) in it would not be read"},
-		"more than any number":                      {"small: 18446744073709551615", "small: 18446744073709551615 is out of range"},
-		"percent in a key":                          {"'a%d': 1", "a%d: unknown key"},
+		"a typo":                         {"slotz: 1", "slotz: unknown key, did you mean slots?"},
+		"a typo in a list":               {"sources: [{nmae: a}]", "sources[0].nmae: unknown key, did you mean sources[0].name?"},
+		"an unknown key":                 {"elephant: 1", "elephant: unknown key"},
+		"blank text":                     {"redis: {url: ' '}", "redis.url: is blank"},
+		"null":                           {"redis: {url: }", "redis.url: is blank"},
+		"text for a number":              {"slots: sesame", "slots: expected a whole number, got text"},
+		"quoted number":                  {"slots: '5'", "slots: expected a whole number, got text"},
+		"fraction":                       {"slots: 1.5", "slots: expected a whole number, got a fraction"},
+		"negative":                       {"small: -1", "small -1: must be 0 or more"},
+		"number for a string":            {"sources: [{token: 12345}]", "sources[0].token: expected a string, in quotes if it looks like something else, got a number"},
+		"number for a duration":          {"wait: 5", "wait: expected a duration such as 30s"},
+		"bad duration":                   {"wait: sesame", "wait: expected a duration such as 30s"},
+		"text for a switch":              {"open: sesame", "open: expected true or false, got text"},
+		"text for a list":                {"return: sesame", "return: expected a list, got text"},
+		"text for a section":             {"redis: sesame", "redis: expected a section with keys, got text"},
+		"not a number":                   {"share: .nan", "share: expected a number"},
+		"value in a map":                 {"weights: {live: x}", "weights.live: expected a whole number"},
+		"a missing secret file":          {"sources: [{token_file: /no/such}]", "sources[0].token_file: read secret: "},
+		"secret and file":                {"sources: [{token: a, token_file: /b}]", "sources[0].token_file: set together with token: use one"},
+		"file suffix on a plain key":     {"slots_file: /b", "slots_file: unknown key"},
+		"text for an optional number":    {"sources: [{own: {most: sesame}}]", "sources[0].own.most: expected a whole number, got text"},
+		"number for an optional section": {"sources: [{own: 4}]", "sources[0].own: expected a section with keys, got a number"},
+		"a typo in a map":                {"parties: {a: {prat: 1}}", "parties.a.prat: unknown key, did you mean parties.a.part?"},
+		"a typo deep in a map":           {"parties: {a: {own: {mots: 1}}}", "parties.a.own.mots: unknown key, did you mean parties.a.own.most?"},
+		"a name cut short":               {"weig: {a: 1}", "weig: unknown key, did you mean weights?"},
+		"an empty key in a map":          {"parties: {a: }", "parties.a: is blank"},
+		"a section for a string":         {"sources: [{token: {}}]", "sources[0].token: expected a string, in quotes if it looks like something else, got a section"},
+		"a share without a percent sign": {"parties: {a: {part: 70}}", "parties.a.part: expected a share such as 70% or 0.7"},
+		"a share above 100%":             {"parties: {a: {part: 170%}}", "parties.a.part: expected a share"},
+		"a share in words":               {"parties: {a: {part: sesame}}", "parties.a.part: expected a share"},
+		"a key in two spellings":         {"slots: 1\nSlots: 2", "line 2: Slots is there already, as slots in line 1"},
+		"two spellings in a map":         {"weights: {a: 1, A: 2}", "A is there already, as a in line 1"},
+		"a second document":              {"slots: 1\n---\nslots: 2", "it has a second document (---), which would not be read"},
+		"a number beyond int64":          {"small: 18446744073709551615", "small: 18446744073709551615 is out of range"},
+		"percent in a key":               {"'a%d': 1", "a%d: unknown key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := defaults()
-			_, err := settings.Load(&cfg, settings.Source{File: file(t, c.yaml)})
+			cfg, err := load(t, c.yaml)
 			require.ErrorContains(t, err, c.want)
 			require.NotContains(t, err.Error(), "sesame")
 			require.NotContains(t, err.Error(), "12345")
@@ -141,45 +146,52 @@ func TestWrongSettingsNameTheirKeyAndShowNoValue(t *testing.T) {
 
 func TestEveryWrongKeyIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
+	_, err := load(t, "slots: x\nwait: y\nelephant: 1\n")
+	require.ErrorContains(t, err, "slots: ")
+	require.ErrorContains(t, err, "wait: ")
+	require.ErrorContains(t, err, "elephant: ")
 	cfg := defaults()
-	_, err := settings.Load(&cfg, settings.Source{File: file(t, "slots: x\nwait: y\n")})
-	require.ErrorContains(t, err, "slots")
-	require.ErrorContains(t, err, "wait")
-	_, err = settings.Load(&cfg, settings.Source{Getenv: env(map[string]string{"REPRISE_SLOTS": "x", "REPRISE_OPEN": "y", "REPRISE_WAIT": " "})})
-	require.ErrorContains(t, err, "slots (REPRISE_SLOTS): want a whole number")
-	require.ErrorContains(t, err, "open (REPRISE_OPEN)")
+	_, err = settings.Load(&cfg, settings.Source{Environ: []string{"REPRISE_SLOTS=x", "REPRISE_OPEN=y", "REPRISE_WAIT= ", "REPRISE_SMALL=-5"}})
+	require.ErrorContains(t, err, "slots (REPRISE_SLOTS): expected a whole number, got text")
+	require.ErrorContains(t, err, "open (REPRISE_OPEN): expected true or false")
+	require.ErrorContains(t, err, "wait (REPRISE_WAIT): expected a duration")
 }
 
-func TestTheFileMustExistAndBeYAML(t *testing.T) {
+func TestSettingsFileMustExistAndBeYAML(t *testing.T) {
 	t.Parallel()
-	cfg := defaults()
-	_, err := settings.Load(&cfg, settings.Source{File: "/no/such.yaml"})
+	_, err := settings.Load(new(config), settings.Source{Environ: []string{"REPRISE_CONFIG=/no/such.yaml"}})
 	require.ErrorContains(t, err, "open settings file")
-	_, err = settings.Load(&cfg, settings.Source{Getenv: env(map[string]string{"REPRISE_CONFIG": file(t, "a: [")})})
+	_, err = load(t, "a: [")
 	require.ErrorContains(t, err, "read settings file")
-	_, err = settings.Load(cfg, settings.Source{})
-	require.ErrorContains(t, err, "want a pointer to a struct")
+	_, err = settings.Load(config{}, settings.Source{})
+	require.ErrorContains(t, err, "expected a pointer to a struct")
+	cfg, err := load(t, "")
+	require.NoError(t, err)
+	require.Equal(t, defaults(), cfg)
 }
 
-func TestASharedFileMayHoldKeysOfOtherCommands(t *testing.T) {
+func TestSharedFileMayHoldKeysOfOtherCommands(t *testing.T) {
 	t.Parallel()
-	cfg := defaults()
-	warnings, err := settings.Load(&cfg, settings.Source{Shared: true, File: file(t, "Elephant: {X: 1}\nSlots: 5\n")})
+	shared := func(yaml string) (config, *settings.Loaded, error) {
+		cfg := defaults()
+		loaded, err := settings.Load(&cfg, settings.Source{Shared: true, Environ: []string{"REPRISE_CONFIG=" + file(t, yaml)}})
+		return cfg, loaded, err
+	}
+	cfg, loaded, err := shared("Elephant: {X: 1, y: , z_file: /no/such}\nredis: {pool: }\nSlots: 5\n")
 	require.NoError(t, err)
 	require.Equal(t, 5, cfg.Slots)
-	require.Equal(t, []string{`line 2 of the settings file: "Slots" is used as "slots"`}, warnings)
-	_, err = settings.Load(&cfg, settings.Source{Shared: true, File: file(t, "solts: 5\n")})
+	require.Equal(t, []string{`line 3 of the settings file: "Slots" is used as "slots"`}, loaded.Warnings)
+	_, _, err = shared("solts: 5\n")
 	require.ErrorContains(t, err, "did you mean slots?")
 }
 
-func TestSecretsComeFromFilesAndArePrintedMasked(t *testing.T) {
+func TestSecretsAreReadFromFilesAndPrintedMasked(t *testing.T) {
 	t.Parallel()
 	secret := file(t, "sesame\n")
 	urlFile := file(t, "rediss://user:sesame@host:6379/1?x=sesame\n")
 	cfg := defaults()
 	_, err := settings.Load(&cfg, settings.Source{
-		File:   file(t, "sources: [{name: a, token_file: "+secret+"}, {name: b}]"),
-		Getenv: env(map[string]string{"REPRISE_REDIS_URL_FILE": urlFile}),
+		Environ: []string{"REPRISE_REDIS_URL_FILE=" + urlFile, "REPRISE_CONFIG=" + file(t, "sources: [{name: a, token_file: "+secret+"}, {name: b}]")},
 	})
 	require.NoError(t, err)
 	require.Equal(t, "sesame", cfg.Sources[0].Token)
@@ -198,10 +210,13 @@ sources[0].token: ********
 sources[1].name: b
 sources[1].token: 
 weights.live: 3
+variable: 
 `, out.String())
 	for _, odd := range []string{"sesame", "redis:sesame", "redis://h/p@ss", "redis://u:se%zz@h"} {
 		cfg.Redis.URL = odd
-		require.Equal(t, "********", settings.Entries(cfg)[1].Value)
+		out.Reset()
+		require.NoError(t, settings.Print(&out, &cfg))
+		require.Contains(t, out.String(), "redis.url: ********\n")
 	}
 }
 
@@ -210,19 +225,16 @@ func TestFlagsMustBelongToKeys(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.String("x", "", "")
 	cfg := defaults()
-	_, err := settings.Load(&cfg, settings.Source{Flags: map[string]*pflag.Flag{"nowhere": flags.Lookup("x")}})
+	_, err := settings.Load(&cfg, settings.Source{Flags: flags, FlagNames: map[string]string{"nowhere": "x"}})
 	require.ErrorContains(t, err, `flag --x is bound to "nowhere"`)
 	require.NoError(t, flags.Parse([]string{"--x="}))
-	_, err = settings.Load(&cfg, settings.Source{Flags: map[string]*pflag.Flag{"redis.url": flags.Lookup("x")}})
-	require.ErrorContains(t, err, "redis.url: is blank")
+	_, err = settings.Load(&cfg, settings.Source{Flags: flags, FlagNames: map[string]string{"redis.url": "x"}})
+	require.ErrorContains(t, err, "redis.url (--x): is blank")
 }
 
-func TestWhatMayBeLeftOutIsLoadedAndPrintedWhereItStands(t *testing.T) {
+func TestOptionalValuesAreLoadedAndPrintedWhenTheyAreSet(t *testing.T) {
 	t.Parallel()
-	cfg := defaults()
-	_, err := settings.Load(&cfg, settings.Source{
-		File: file(t, "sources: [{name: a, own: {most: 4}}, {name: b, own: {}}, {name: c}]\nparties: {x: {part: 12.5%, own: {most: 0}}, y: {part: 0.7}, z: {}}"),
-	})
+	cfg, err := load(t, "sources: [{name: a, own: {most: 4}}, {name: b, own: {}}, {name: c}]\nparties: {x: {part: 12.5%, own: {most: 0}}, y: {part: 0.7}, z: {}}")
 	require.NoError(t, err)
 	require.EqualValues(t, 4, *cfg.Sources[0].Own.Most)
 	require.Nil(t, cfg.Sources[2].Own)
@@ -234,7 +246,7 @@ func TestWhatMayBeLeftOutIsLoadedAndPrintedWhereItStands(t *testing.T) {
 	require.NotContains(t, out.String(), "nil")
 }
 
-func TestAFieldThatCannotBeLoadedIsFoundAtOnce(t *testing.T) {
+func TestFieldOfAnUnsupportedTypeIsAnError(t *testing.T) {
 	t.Parallel()
 	var bad struct {
 		Rooms map[string]struct {
@@ -242,5 +254,20 @@ func TestAFieldThatCannotBeLoadedIsFoundAtOnce(t *testing.T) {
 		} `mapstructure:"rooms"`
 	}
 	_, err := settings.Load(&bad, settings.Source{})
-	require.ErrorContains(t, err, "rooms.doors has type complex128")
+	require.ErrorContains(t, err, "rooms.*.doors.* has type complex128")
+}
+
+func TestKeyOfAFieldIsItsNameInSnakeCase(t *testing.T) {
+	t.Parallel()
+	var cfg struct {
+		BaseURL, URL, AIMD string
+		RequestsPerMinute  int
+		HTTPTimeout        int
+	}
+	var out strings.Builder
+	require.NoError(t, settings.Print(&out, &cfg))
+	require.Equal(t, "base_url: \nurl: \naimd: \nrequests_per_minute: 0\nhttp_timeout: 0\n", out.String())
+	_, err := settings.Load(&cfg, settings.Source{Environ: []string{"REPRISE_BASE_URL=u", "REPRISE_HTTP_TIMEOUT=3", "REPRISE_CONFIG=" + file(t, "aimd: x\nrequests_per_minute: 5")}})
+	require.NoError(t, err)
+	require.Equal(t, []any{"u", "x", 5, 3}, []any{cfg.BaseURL, cfg.AIMD, cfg.RequestsPerMinute, cfg.HTTPTimeout})
 }

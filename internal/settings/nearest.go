@@ -2,10 +2,10 @@ package settings
 
 import "strings"
 
-// nearest is the known name that word is a slip of the pen of, or "". Short
-// words may have one slip, longer ones two; two swapped letters are one. A
-// name that is cut short, or goes on too long, counts as well.
-func nearest(word string, known []string) string {
+// Nearest returns the known name that word looks like a typo of, or "". Words of
+// up to 4 letters may have one typo, longer ones two; two swapped letters are
+// one. A name that is cut short or goes on too long counts, too.
+func Nearest(word string, known []string) string {
 	best, found := 3, ""
 	if len(word) < 5 {
 		best = 2
@@ -48,7 +48,3 @@ func distance(a, b string) int {
 	}
 	return rows[len(a)][len(b)]
 }
-
-// Nearest is the known name that word is a slip of the pen of, or "". It is
-// what errors about unknown names suggest.
-func Nearest(word string, known []string) string { return nearest(word, known) }

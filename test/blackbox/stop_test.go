@@ -40,7 +40,7 @@ func TestEveryFileHasOneResultAndOneUnitWhenAWorkerIsStopped(t *testing.T) {
 			workers := []*proctest.Process{r.Worker("--recognize-slots", "4"), r.Worker("--recognize-slots", "4")}
 
 			first := enqueueFolder(t, r, filepath.Dir(clips[0]))
-			require.Equal(t, files, first.Verdicts["queued"])
+			require.Equal(t, files, first.Statuses["queued"])
 			proctest.Eventually(t, func() bool { return bill(t, url, "0").Requests >= int64(at) })
 			workers[which].Stop(patience)
 			workers[which].Line("stopped", time.Second)
@@ -59,7 +59,7 @@ func TestEveryFileHasOneResultAndOneUnitWhenAWorkerIsStopped(t *testing.T) {
 			}
 			require.Len(t, r.Calls(store.CallFilter{}), files)
 			again := enqueueFolder(t, r, filepath.Dir(clips[0]))
-			require.Equal(t, files, again.Verdicts["already_done"], "enqueued again, every file is known")
+			require.Equal(t, files, again.Statuses["already_done"], "enqueued again, every file is known")
 			require.EqualValues(t, files, bill(t, url, "0").Units)
 		})
 	}
@@ -67,7 +67,7 @@ func TestEveryFileHasOneResultAndOneUnitWhenAWorkerIsStopped(t *testing.T) {
 
 // enqueued is the part of the report of enqueue that these tests read.
 type enqueued struct {
-	Verdicts map[string]int `json:"verdicts"`
+	Statuses map[string]int `json:"statuses"`
 	Items    []struct {
 		Name string `json:"name"`
 		Key  string `json:"key"`

@@ -79,7 +79,7 @@ func TestTheManifestInTheReadmeIsOne(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tracks.csv"), []byte(block(t, "csv")), 0o600))
 	require.NoError(t, os.Symlink(filepath.Join(root(t), "examples"), filepath.Join(dir, "examples")))
 	out := runWith(t, []string{"REPRISE_DATA=" + dir}, "enqueue", "upload", "--manifest", filepath.Join(dir, "tracks.csv"), "--dry-run")
-	require.Contains(t, out, "found 1   queue 1 ")
+	require.Contains(t, out, "found 1   to queue 1 ")
 }
 
 // A variable that nobody reads stops a worker at its start.

@@ -1,0 +1,162 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
+)
+
+const fileSuffix = "_file"
+
+// readFile reads the settings file into v. Its warnings name the keys of ks
+// that are used in lower case.
+func readFile(v *viper.Viper, src Source, ks keys) (warnings []string, err error) {
+	file := configFile(src)
+	if file == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("open settings file: %w", err)
+	}
+	v.SetConfigType("yaml")
+	warnings, err = checkSpelling(raw, ks)
+	if err := errors.Join(v.ReadConfig(bytes.NewReader(raw)), err); err != nil {
+		return nil, fmt.Errorf("read settings file %s: %w", file, err)
+	}
+	return warnings, nil
+}
+
+// checkSpelling refuses what viper ignores: a key that is there twice in
+// different case, of which one value would win by chance, and a second document.
+func checkSpelling(file []byte, ks keys) (warnings []string, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(file))
+	var first, second yaml.Node
+	if err := decoder.Decode(&first); err != nil {
+		return nil, nil //nolint:nilerr // empty, or no YAML: viper reports it
+	}
+	if !errors.Is(decoder.Decode(&second), io.EOF) {
+		return nil, errors.New("it has a second document (---), which would not be read")
+	}
+	return lowerCased(first.Content[0], ks.within(""))
+}
+
+// lowerCased returns a warning for every key of n that is used in lower case;
+// known are the keys of n to report, nil for all.
+func lowerCased(n *yaml.Node, known []string) (warnings []string, err error) {
+	seen := map[string]*yaml.Node{}
+	for i, child := range n.Content {
+		var found []string
+		name := strings.ToLower(n.Content[i-i%2].Value) // of the pair
+		switch {
+		case n.Kind != yaml.MappingNode || i%2 == 1:
+			if found, err = lowerCased(child, nil); err != nil {
+				return nil, err
+			}
+		case seen[name] != nil:
+			return nil, fmt.Errorf("line %d: %s is there already, as %s in line %d", child.Line, child.Value, seen[name].Value, seen[name].Line)
+		case name != child.Value:
+			found = []string{fmt.Sprintf("line %d of the settings file: %q is used as %q", child.Line, child.Value, name)}
+			fallthrough
+		default:
+			seen[name] = child
+		}
+		if known == nil || slices.Contains(known, name) {
+			warnings = append(warnings, found...)
+		}
+	}
+	return warnings, nil
+}
+
+// keyCheck goes through the values of a file, variables and flags before they
+// are decoded: it refuses unknown keys and keys without a value, and replaces
+// KEY_file by KEY with the content of the file for every secret.
+type keyCheck struct {
+	keys   keys
+	shared bool // unknown keys are those of other commands
+	errs   []error
+}
+
+func (c *keyCheck) fail(key string, err error) {
+	c.errs = append(c.errs, fmt.Errorf("%s: %w", key, err))
+}
+
+// section checks what stands in a section or list; pattern is its path among
+// the keys.
+func (c *keyCheck) section(values any, path, pattern string) {
+	known := c.keys.within(pattern)
+	anyName := slices.Contains(known, "*")
+	switch values := values.(type) {
+	case []any:
+		for i, value := range values {
+			if anyName {
+				c.value(value, fmt.Sprintf("%s[%d]", path, i), pattern+".*")
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			at, inner := join(path, name), join(pattern, name)
+			secret, isFile := strings.CutSuffix(name, fileSuffix)
+			switch k, _ := c.keys.find(join(pattern, secret)); {
+			case isFile && k.secret():
+				if err := readSecret(values, secret); err != nil {
+					c.fail(at, err)
+				}
+			case anyName:
+				c.value(values[name], at, pattern+".*")
+			case slices.Contains(known, name):
+				c.value(values[name], at, inner)
+			case len(known) > 0:
+				c.unknown(name, path, known)
+			}
+		}
+	}
+}
+
+func (c *keyCheck) value(value any, path, pattern string) {
+	if value == nil {
+		c.fail(path, errBlank)
+	}
+	c.section(value, path, pattern)
+}
+
+func (c *keyCheck) unknown(name, section string, known []string) {
+	if near := Nearest(name, known); near != "" {
+		c.fail(join(section, name), fmt.Errorf("unknown key, did you mean %s?", join(section, near)))
+	} else if !c.shared {
+		c.fail(join(section, name), errors.New("unknown key"))
+	}
+}
+
+// readSecret replaces base_file by base in a section.
+func readSecret(section map[string]any, base string) error {
+	file, ok := section[base+fileSuffix].(string)
+	if t, given := section[base+fileSuffix].(text); given {
+		file, ok = string(t), true
+	}
+	delete(section, base+fileSuffix)
+	if section[base] != nil {
+		return fmt.Errorf("set together with %s: use one", base)
+	}
+	if !ok || strings.TrimSpace(file) == "" {
+		return errors.New("expected the path of a file")
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read secret: %w", err)
+	}
+	content := strings.TrimRight(string(raw), "\r\n")
+	if strings.TrimSpace(content) == "" {
+		return fmt.Errorf("the file %s is empty", file)
+	}
+	section[base] = content
+	return nil
+}
