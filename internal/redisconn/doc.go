@@ -1,12 +1,11 @@
-// Package redisconn builds the go-redis clients of this service from a URL.
+// Package redisconn builds the go-redis clients of this module from a URL.
 //
-// asynq's own client options are not used: asynq retries a lost
-// acknowledgement with a context that is cancelled already, so after any Redis
-// outage finished tasks run again. The client built by Queue retries inside
-// go-redis instead, with the caller's cancellation taken away and its deadline
-// kept, until Redis answers or the task's lease ends. Under load the
-// acknowledgements of many tasks share a round trip.
+// asynq's own client options are not used: asynq repeats a lost acknowledgement
+// with a context that is already cancelled, so after a Redis outage finished
+// tasks run again. The client built by Queue retries inside go-redis instead. It
+// ignores cancellation and keeps the deadline, so it retries until Redis answers
+// or the task's lease ends.
 //
-// No error of these clients shows any part of the URL: not the password, not
-// the user, not the host.
+// No error of these clients contains the password, the user or the address of
+// the URL.
 package redisconn

@@ -15,15 +15,12 @@ import (
 	"reprise/internal/redistest"
 )
 
-type redisPipe = redis.Pipeliner
-
 const (
-	patience = time.Minute      // ends a test that hangs
+	patience = time.Minute      // the time limit of every wait
 	tooLong  = 30 * time.Second // all retries of a command take about 50 s
 )
 
-// requireBound checks that a command was tried until its bound, and that it was
-// the bound that ended it.
+// requireBound checks that a command was retried until its bound and no longer.
 func requireBound(t *testing.T, start time.Time, bound time.Duration) {
 	t.Helper()
 	took := time.Since(start)
@@ -31,6 +28,7 @@ func requireBound(t *testing.T, start time.Time, bound time.Duration) {
 	require.Less(t, took, tooLong)
 }
 
+// cutClient returns a queue client that reaches its server through a proxy.
 func cutClient(t *testing.T) (*Client, *redistest.Server, *redistest.Proxy) {
 	srv := redistest.NewServer(t)
 	proxy := redistest.NewProxy(t, srv.Addr())
@@ -41,27 +39,35 @@ func cutClient(t *testing.T) (*Client, *redistest.Server, *redistest.Proxy) {
 	return c, srv, proxy
 }
 
-func TestACommandWithACancelledContextSurvivesAnOutage(t *testing.T) {
+// outages are the ways in which a proxy makes Redis unavailable.
+var outages = map[string]func(*redistest.Proxy){"refused": (*redistest.Proxy).Cut, "silent": (*redistest.Proxy).Blackhole}
+
+func TestCommandWithCancelledContextSurvivesAnOutage(t *testing.T) {
 	t.Parallel()
-	c, srv, proxy := cutClient(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	cancel()
-	proxy.Cut()
-	var over atomic.Bool
-	back := time.AfterFunc(4*time.Second, func() { over.Store(true); proxy.Restore() })
-	defer back.Stop()
-	require.NoError(t, c.Set(ctx, "ack", "1", 0).Err())
-	require.True(t, over.Load())
-	require.Equal(t, "1", srv.Client().Get(t.Context(), "ack").Val())
+	for name, begin := range outages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, srv, proxy := cutClient(t)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			cancel()
+			begin(proxy)
+			var over atomic.Bool
+			back := time.AfterFunc(4*time.Second, func() { over.Store(true); proxy.Restore() })
+			defer back.Stop()
+			require.NoError(t, c.Set(ctx, "ack", "1", 0).Err())
+			require.True(t, over.Load())
+			require.Equal(t, "1", srv.Client().Get(t.Context(), "ack").Val())
+		})
+	}
 }
 
-func TestADeadlineIsHonoured(t *testing.T) {
+func TestDeadlineEndsRetries(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]func(*redistest.Proxy){"refused": (*redistest.Proxy).Cut, "silent": (*redistest.Proxy).Blackhole} {
+	for name, begin := range outages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, _, proxy := cutClient(t)
-			fault(proxy)
+			begin(proxy)
 			start := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 			defer cancel()
@@ -71,7 +77,7 @@ func TestADeadlineIsHonoured(t *testing.T) {
 	}
 }
 
-func TestStoppingBoundsRunningAndNewCommands(t *testing.T) {
+func TestStoppingBoundsRunningAndLaterCommands(t *testing.T) {
 	t.Parallel()
 	c, _, proxy := cutClient(t)
 	proxy.Cut()
@@ -85,10 +91,10 @@ func TestStoppingBoundsRunningAndNewCommands(t *testing.T) {
 	requireBound(t, start, stopBound)
 }
 
-// asynq's own retry of an acknowledgement uses a context that is cancelled
-// already (processor.go, since v0.25.0): with its own client the task of this
-// test would run again two minutes later.
-func TestAsynqAcknowledgesOnceAfterAnOutage(t *testing.T) {
+// asynq repeats an acknowledgement with a context that is already cancelled
+// (processor.go, since v0.25.0): with asynq's own client the task of this test
+// runs again two minutes later.
+func TestTaskThatEndsDuringAnOutageRunsOnce(t *testing.T) {
 	t.Parallel()
 	c, srv, proxy := cutClient(t)
 	rdb := srv.Client()
@@ -115,7 +121,7 @@ func TestAsynqAcknowledgesOnceAfterAnOutage(t *testing.T) {
 	require.Equal(t, 1, runs)
 }
 
-func TestDequeueErrorRepliesAreSlowedDown(t *testing.T) {
+func TestDequeueIsSlowedDownWhileRedisRepliesWithErrors(t *testing.T) {
 	t.Parallel()
 	srv := redistest.NewServer(t)
 	c, err := Queue(srv.URL(), 1)
@@ -134,7 +140,7 @@ func TestDequeueErrorRepliesAreSlowedDown(t *testing.T) {
 	calls := scripts()
 	c.Stopping()
 	server.Shutdown()
-	require.Regexp(t, `cmdstat_evalsha:calls=\d{1,2},`, calls) // unhooked: more than 10,000 a second
+	require.Regexp(t, `cmdstat_evalsha:calls=\d{1,2},`, calls) // without the hook: more than 10,000 a second
 }
 
 func asynqEnqueue(t *testing.T, rdb redis.UniversalClient) error {
@@ -147,10 +153,10 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-func TestPauseDoublesAndEndsWithAGoodAnswer(t *testing.T) {
+func TestErrorPauseDoublesUntilACommandSucceeds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var p pause
+		var p errorPause
 		took := func(err error) time.Duration {
 			start := time.Now()
 			p.after(err, nil, nil)
@@ -159,7 +165,7 @@ func TestPauseDoublesAndEndsWithAGoodAnswer(t *testing.T) {
 		for _, want := range []time.Duration{100, 200, 400, 800, 1600, 2000, 2000} {
 			require.Equal(t, want*time.Millisecond, took(reply("OOM")))
 		}
-		require.Zero(t, took(context.DeadlineExceeded), "the network is go-redis's business")
+		require.Zero(t, took(context.DeadlineExceeded), "go-redis backs off after network errors")
 		require.Zero(t, took(reply("NOSCRIPT x")))
 		require.Equal(t, 2*time.Second, took(reply("NOPERM")))
 		require.Zero(t, took(redis.Nil))
@@ -167,9 +173,9 @@ func TestPauseDoublesAndEndsWithAGoodAnswer(t *testing.T) {
 	})
 }
 
-// A connection that dies while it greets Redis kept its caller for all retries,
-// about 50 s, because go-redis repeats the greeting on the same connection.
-func TestAConnectionThatDiesInItsGreetingIsReplacedSoon(t *testing.T) {
+// go-redis retries the HELLO of a new connection on that connection only: one that
+// broke during its HELLO kept the caller for all retries, about 50 s.
+func TestConnectionThatBreaksDuringHelloIsReplacedSoon(t *testing.T) {
 	t.Parallel()
 	srv := redistest.NewServer(t)
 	proxy := redistest.NewProxy(t, srv.Addr())

@@ -10,6 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	SetLogger(nil)
-	// go-redis's pool notices its Close at the end of a one-second sleep.
+	// The pool of go-redis notices its Close only after a sleep of one second.
 	goleak.VerifyTestMain(redistest.Wrap(m), goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }

@@ -10,16 +10,16 @@ import (
 	"reprise/internal/redistest"
 )
 
-// Workers on a busy machine did not start: Redis needed more than 3 s to answer.
-func TestABusyRedisIsThere(t *testing.T) {
+// Workers on a busy machine did not start when Redis needed more than 3 s to answer.
+func TestPingWaitsForABusyRedis(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.NewServer(t).Addr())
 	proxy.Delay(3200 * time.Millisecond)
 	require.NoError(t, Ping(t.Context(), "redis://"+proxy.Addr()))
 }
 
-// Ctrl-C, while a worker starts, was obeyed when the answer was given up.
-func TestASilentRedisHoldsNobodyUp(t *testing.T) {
+// Ctrl-C at the start of a worker had no effect until the time limit of the answer.
+func TestPingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.NewServer(t).Addr())
 	proxy.Blackhole()

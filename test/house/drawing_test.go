@@ -63,7 +63,7 @@ var drawing = map[string]room{
 		[]string{"tasks", "admission", "internal/redisconn"},
 		"asynq's keys and inspector: it knows tasks and pause reasons, no SQL and no flags",
 	},
-	"internal/redisconn": {nil, "the connection knows nothing of jobs"},
+	"internal/redisconn": {[]string{"internal/queue/asynqkey"}, "the connection knows nothing of jobs except the keys of asynq's dequeue"},
 	"internal/redistest": {
 		[]string{"internal/devredis", "internal/redisconn", "internal/queue/asynqkey"},
 		"a redis-server for tests knows nothing of jobs but where asynq keeps them",

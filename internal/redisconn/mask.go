@@ -1,0 +1,97 @@
+package redisconn
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// mask removes the parts of a Redis URL from error texts.
+type mask struct{ parts []string }
+
+func newMask(opt *redis.Options) mask {
+	user, host := opt.Username, ""
+	if user == "default" { // the user that Redis assumes when none is given
+		user = ""
+	}
+	if opt.Network != "unix" {
+		host, _, _ = net.SplitHostPort(opt.Addr)
+	}
+	parts := []string{opt.Password, user, opt.Addr, host}
+	return mask{slices.DeleteFunc(parts, func(s string) bool { return s == "" })}
+}
+
+// error wraps err if its text contains a part of the URL or a network address.
+func (m mask) error(err error) error {
+	if err == nil || errors.Is(err, redis.Nil) {
+		return err
+	}
+	if _, ok := errors.AsType[*maskedError](err); ok {
+		return err
+	}
+	text := plain(err)
+	for _, part := range m.parts {
+		text = strings.ReplaceAll(text, part, "…")
+	}
+	if text == err.Error() {
+		return err
+	}
+	return &maskedError{text: text, err: err}
+}
+
+// plain describes a network error by the operation that failed, without its
+// address.
+func plain(err error) string {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return "look up the Redis host: " + dns.Err
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	switch {
+	case ok && op.Err != nil && op.Op == "dial":
+		return "connect to Redis: " + op.Err.Error()
+	case ok && op.Err != nil && (op.Op == "read" || op.Op == "write"):
+		return op.Op + " Redis connection: " + op.Err.Error()
+	}
+	return err.Error()
+}
+
+// maskedError is an error whose text contains no part of the Redis URL. The
+// original is wrapped, so that errors.Is, errors.As and the retry decision of
+// go-redis see it.
+type maskedError struct {
+	text string
+	err  error
+}
+
+func (e *maskedError) Error() string { return e.text }
+func (e *maskedError) Unwrap() error { return e.err }
+
+// maskHook masks every error of a client.
+type maskHook struct{ mask mask }
+
+func (h maskHook) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		return conn, h.mask.error(err)
+	}
+}
+
+func (h maskHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { return h.mask.error(next(ctx, cmd)) }
+}
+
+func (h maskHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			if cmd.Err() != nil {
+				cmd.SetErr(h.mask.error(cmd.Err()))
+			}
+		}
+		return h.mask.error(err)
+	}
+}
