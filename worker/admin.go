@@ -42,7 +42,7 @@ func (w *Worker) listen(ctx context.Context) (stop func(), err error) {
 	}
 	go func() {
 		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-			w.log.Error("the admin listener ended", "error", err)
+			w.log.Error("the admin listener failed", "error", err)
 		}
 	}()
 	return func() {
@@ -83,12 +83,12 @@ func (w *Worker) readyz(rw http.ResponseWriter, r *http.Request) {
 	if !ready {
 		rw.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_ = json.NewEncoder(rw).Encode(state) //nolint:errchkjson // the client went away: nothing to do
+	_ = json.NewEncoder(rw).Encode(state) //nolint:errchkjson // the client has gone
 }
 
-// guard asks for the password where one is set, and refuses requests that
-// another site's page sends: asynq's web UI has no protection of its own.
-// Monitors may read /healthz and /readyz without a password.
+// guard requires the password if one is set, and refuses requests from pages of
+// other sites: asynq's web UI has no protection of its own. /healthz and
+// /readyz need no password.
 func guard(a Admin, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if !sameOrigin(r) {
@@ -100,7 +100,7 @@ func guard(a Admin, next http.Handler) http.Handler {
 			user, password, ok := r.BasicAuth()
 			if !ok || user != adminUser || subtle.ConstantTimeCompare([]byte(password), []byte(a.Password)) != 1 {
 				rw.Header().Set("WWW-Authenticate", `Basic realm="reprise"`)
-				http.Error(rw, "password wanted", http.StatusUnauthorized)
+				http.Error(rw, "password required", http.StatusUnauthorized)
 				return
 			}
 		}
@@ -120,8 +120,8 @@ func loopbackHost(hostport string) bool {
 	return isLoopback(host)
 }
 
-// sameOrigin accepts reads, and writes whose Origin (or Sec-Fetch-Site) says
-// that they come from our own page.
+// sameOrigin accepts reads, and writes whose Sec-Fetch-Site or Origin names
+// this site.
 func sameOrigin(r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
@@ -131,7 +131,7 @@ func sameOrigin(r *http.Request) bool {
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
-		return false // browsers send one with every write
+		return false // browsers send one with each write
 	}
 	u, err := url.Parse(origin)
 	return err == nil && u.Host == r.Host

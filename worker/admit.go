@@ -59,9 +59,20 @@ func (a *admitter) acquire(ctx context.Context, d *delivery) *ending {
 		case errors.As(err, &refusal):
 			a.metrics.refusal(d.payload.Path, refusal.Gate)
 			a.sources.refused(d.payload.Path, refusal, asked)
-			end = a.handleRefusal(ctx, d, refused{req, refusal, until})
+			if end = permanent(d, refusal); end != nil {
+				break
+			}
+			if time.Now().Add(refusal.RetryAfter).After(until) {
+				end = a.backToQueue(ctx, d, refusal)
+				break
+			}
+			end = a.slot.wait(ctx, d, "gate "+string(refusal.Gate), func(ctx context.Context) error { return a.gates.Wait(ctx, req, refusal) })
 		case errors.As(err, &inFlight):
-			end = a.handleInFlight(ctx, d, inFlight, until)
+			wait := time.Until(inFlight.Until)
+			if wait > inFlightWait || time.Now().Add(wait).After(until) {
+				return without(tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
+			}
+			end = a.slot.pause(ctx, d, causeInFlight, wait)
 		case errors.Is(err, admission.ErrTaskEnded):
 			if end = a.settler.settled(ctx, d, true); end == nil {
 				end = without(tasks.Interrupted, 0, "its verdict moved from the outbox to the store while it was read")
@@ -71,30 +82,16 @@ func (a *admitter) acquire(ctx context.Context, d *delivery) *ending {
 			end = a.slot.retry(ctx, d, "unit budgets cannot be seeded", seed)
 		default:
 			backoff = min(max(2*backoff, downMin), downMax)
-			end = a.handleOutage(ctx, d, outage{err, backoff, until})
+			a.warn.Warn("admission", "no call can be admitted; tasks wait", err)
+			if time.Now().Add(backoff).After(until) {
+				return without(tasks.StoreDown, 0, "admission is not available")
+			}
+			end = a.slot.pause(ctx, d, causeStore, backoff)
 		}
 		if end != nil {
 			return end
 		}
 	}
-}
-
-// refused is one refusal, and until when it may be waited out in the slot.
-type refused struct {
-	req     admission.Request
-	refusal *admission.Refusal
-	until   time.Time
-}
-
-// handleRefusal waits in the slot for the gate, or ends the delivery.
-func (a *admitter) handleRefusal(ctx context.Context, d *delivery, r refused) *ending {
-	if end := permanent(d, r.refusal); end != nil {
-		return end
-	}
-	if time.Now().Add(r.refusal.RetryAfter).After(r.until) {
-		return a.backToQueue(ctx, d, r.refusal)
-	}
-	return a.slot.wait(ctx, d, "gate "+string(r.refusal.Gate), func(ctx context.Context) error { return a.gates.Wait(ctx, r.req, r.refusal) })
 }
 
 const (
@@ -103,33 +100,6 @@ const (
 	// inFlightSnooze is the longest wait in the queue for it.
 	inFlightSnooze = 15 * time.Second
 )
-
-// handleInFlight waits for another delivery of the key, in the slot if that is short.
-func (a *admitter) handleInFlight(ctx context.Context, d *delivery, f *admission.InFlight, until time.Time) *ending {
-	wait := time.Until(f.Until)
-	if wait > inFlightWait || time.Now().Add(wait).After(until) {
-		return without(tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
-	}
-	return a.slot.wait(ctx, d, causeInFlight, func(ctx context.Context) error { return pause(ctx, wait) })
-}
-
-// outage is one failure to reach admission.
-type outage struct {
-	err     error
-	backoff time.Duration
-	until   time.Time
-}
-
-func (a *admitter) handleOutage(ctx context.Context, d *delivery, o outage) *ending {
-	if a.slot.stopping.Err() != nil {
-		return without(tasks.Interrupted, 0, "the worker stopped before the call")
-	}
-	a.warn.Warn("admission", "no call can be admitted; tasks wait", o.err)
-	if time.Now().Add(o.backoff).After(o.until) {
-		return without(tasks.StoreDown, 0, "admission is not available")
-	}
-	return a.slot.wait(ctx, d, causeStore, func(ctx context.Context) error { return pause(ctx, o.backoff) })
-}
 
 // permanent ends a task for which waiting does not help: no source is left
 // after an account refusal, a unit budget can never fit it, or a budget is used

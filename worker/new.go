@@ -88,9 +88,9 @@ func (w *Worker) assemble(gates *admission.Gates, clients map[string]*audd.Clien
 		gates: gates, slot: slot, settler: w.settler, cordon: cordon, sources: newSourceLog(w.log), metrics: w.metrics, warn: w.warn,
 		countChunks: o.LimitCountsChunks,
 		seeder:      upkeep.Seeder{Gates: gates, Calls: w.records, Recorder: w.recorder, Log: w.log},
-		pauses: upkeep.NewPauseController(upkeep.PauseConfig{
+		pauses: &upkeep.PauseController{
 			Gates: gates, Queues: w.queues, Redis: conn, Leader: w.leader, SlotWait: o.SlotWait, Log: w.log, Warn: w.warn,
-		}),
+		},
 	}
 }
 

@@ -25,8 +25,8 @@ type Source struct {
 	BaseURL, EnterpriseURL string
 }
 
-// Slots is how many deliveries a worker runs at once, per path. 0 = the path
-// is not worked on here.
+// Slots is how many deliveries a worker runs at once, per path. 0 = it takes
+// no tasks of the path.
 type Slots struct{ Recognize, Enterprise, Upload int }
 
 func (s Slots) of(p tasks.Path) int {
@@ -42,7 +42,7 @@ func (s Slots) of(p tasks.Path) int {
 
 func (s Slots) total() int { return s.Recognize + s.Enterprise + s.Upload }
 
-// Admin is the listener for people and monitors.
+// Admin is the listener for operators and monitoring.
 type Admin struct {
 	// Addr is where it listens. Default 127.0.0.1:8080; "" = no listener.
 	Addr string
@@ -66,7 +66,7 @@ type Options struct {
 	// Timeouts bound the calls. Defaults 60 s, 1 h, 10 min.
 	Timeouts audd.Timeouts
 	// Drain bounds how long a stop waits for running calls. Default 0 = as long
-	// as the longest call timeout of the paths worked on. A call cut off by a
+	// as the longest call timeout of the paths with slots. A call cut off by a
 	// shorter drain may still be billed.
 	Drain time.Duration
 	// Policy is retrypolicy's: budgets and backoff.
@@ -75,21 +75,22 @@ type Options struct {
 	Admission admission.Config
 	// Ledger is the upload ledger; without one the worker takes no uploads.
 	Ledger *idempotency.Ledger
-	// Verify says what becomes of an upload that may have arrived: hold
-	// (default, a person decides) or recognize (one unit may settle it).
+	// Verify says what happens to an upload that may have arrived: hold (default,
+	// an operator decides) or recognize (a recognition, which costs a unit, may
+	// settle it; it needs a worker with recognize slots).
 	Verify idempotency.Verify
-	// VerifyDelay is the time AudD gets to index an upload before it is looked
-	// for. AudD names none; default 1 min.
+	// VerifyDelay is the time AudD gets to index an upload before it is verified,
+	// and the time between two tries. AudD documents none; default 1 min.
 	VerifyDelay time.Duration
-	// LimitCountsChunks says that AudD's `limit` bounds scanned chunks
-	// (audd-api facts disagree); it lowers enterprise estimates. Default false.
+	// LimitCountsChunks says that AudD's `limit` bounds scanned chunks, on which
+	// AudD's sources disagree; it lowers enterprise estimates. Default false.
 	LimitCountsChunks bool
 	// PricePer1000 is the price of 1,000 units in the account's currency;
 	// 0 = unknown, and costs are then unknown, never 0.
 	PricePer1000 float64
-	// TaskCheckInterval is how often an idle path looks for work. Default 20 ms.
+	// TaskCheckInterval is how often an idle path polls its queues. Default 20 ms.
 	TaskCheckInterval time.Duration
-	// Admin is the listener for people and monitors.
+	// Admin is the listener for operators and monitoring.
 	Admin Admin
 	// SkipAuthCheck leaves out the token check at start.
 	SkipAuthCheck bool
@@ -97,7 +98,7 @@ type Options struct {
 	Version string
 	// HTTPClient replaces the client's transport (tests, benchmarks); nil = its own.
 	HTTPClient *http.Client
-	// Log receives everything; nil = slog.Default().
+	// Log receives all log lines; nil = slog.Default().
 	Log *slog.Logger
 }
 
@@ -120,61 +121,21 @@ func DefaultOptions() Options {
 // settleMargin is what the deadline ladder keeps for settling after a call.
 const settleMargin = 30 * time.Second
 
-// Validate reports every setting that cannot be right, by name, and checks the
-// deadline ladder: call timeout + slot wait < asynq timeout − 30 s.
+// Validate reports every wrong setting by name, and checks the deadline ladder: call timeout + slot wait < asynq timeout − 30 s.
 func (o Options) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	between := func(name string, v, least, most time.Duration) {
+		if v < least || v > most {
+			bad("%s %s: must be %s to %s", name, v, least, most)
+		}
+	}
 	if o.RedisURL == "" {
 		bad("redis.url: empty")
 	}
 	if len(o.Sources) == 0 {
 		bad("sources: none; give an AudD token")
 	}
-	o.badSources(bad)
-	for _, p := range tasks.Paths {
-		if n := o.Slots.of(p); n < 0 || n > 10_000 {
-			bad("slots.%s %d: want 0 to 10000", p, n)
-		}
-		need := o.timeoutOf(p) + o.SlotWait
-		if have := p.Timeout() - settleMargin; need >= have {
-			bad("timeouts.%s %s + slot_wait %s: together they must stay under %s, the task's asynq timeout less 30 s",
-				p, o.timeoutOf(p), o.SlotWait, have)
-		}
-		if o.timeoutOf(p) <= 0 {
-			bad("timeouts.%s: want more than 0", p)
-		}
-	}
-	if o.Slots.Upload > 0 && o.Ledger == nil {
-		bad("slots.upload %d: uploads need the upload ledger", o.Slots.Upload)
-	}
-	if o.Verify != idempotency.VerifyHold && o.Verify != idempotency.VerifyRecognize {
-		bad("uploads.verify %q: want hold or recognize", o.Verify)
-	}
-	if o.VerifyDelay < 0 || o.VerifyDelay > 24*time.Hour {
-		bad("uploads.verify_delay %s: want 0 to 24h", o.VerifyDelay)
-	}
-	if o.Slots.total() <= 0 {
-		bad("slots: all are 0; the worker would do nothing")
-	}
-	if o.SlotWait < 0 || o.SlotWait > tasks.SlotWait {
-		bad("slot_wait %s: want 0 to %s", o.SlotWait, tasks.SlotWait)
-	}
-	if o.Drain < 0 {
-		bad("drain %s: want 0 or more", o.Drain)
-	}
-	if o.TaskCheckInterval < time.Millisecond || o.TaskCheckInterval > 10*time.Second {
-		bad("task_check_interval %s: want 1ms to 10s", o.TaskCheckInterval)
-	}
-	if o.PricePer1000 < 0 {
-		bad("price_per_1000 %g: want 0 or more", o.PricePer1000)
-	}
-	errs = append(errs, o.Policy.Validate(), o.Admission.Validate(), o.Admin.validate())
-	return errors.Join(errs...)
-}
-
-// badSources names what is wrong with the sources there are.
-func (o Options) badSources(bad func(format string, args ...any)) {
 	seen := map[string]bool{}
 	for _, s := range o.Sources {
 		if s.Name == "" || seen[s.Name] {
@@ -185,6 +146,38 @@ func (o Options) badSources(bad func(format string, args ...any)) {
 			bad("sources.%s.token: none", s.Name)
 		}
 	}
+	for _, p := range tasks.Paths {
+		if n := o.Slots.of(p); n < 0 || n > 10_000 {
+			bad("slots.%s %d: must be 0 to 10000", p, n)
+		}
+		call := o.timeoutOf(p)
+		if call <= 0 {
+			bad("timeouts.%s: must be more than 0", p)
+		}
+		if limit := p.Timeout() - settleMargin; call+o.SlotWait >= limit {
+			bad("timeouts.%s %s + slot_wait %s: together they must be under %s, the task's asynq timeout less %s", p, call, o.SlotWait, limit, settleMargin)
+		}
+	}
+	if o.Slots.total() <= 0 {
+		bad("slots: all are 0, so the worker would run nothing")
+	}
+	if o.Slots.Upload > 0 && o.Ledger == nil {
+		bad("slots.upload %d: uploads need the upload ledger", o.Slots.Upload)
+	}
+	if o.Verify != idempotency.VerifyHold && o.Verify != idempotency.VerifyRecognize {
+		bad("uploads.verify %q: must be hold or recognize", o.Verify)
+	}
+	between("uploads.verify_delay", o.VerifyDelay, 0, 24*time.Hour)
+	between("slot_wait", o.SlotWait, 0, tasks.SlotWait)
+	between("task_check_interval", o.TaskCheckInterval, time.Millisecond, 10*time.Second)
+	if o.Drain < 0 {
+		bad("drain %s: must be 0 or more", o.Drain)
+	}
+	if o.PricePer1000 < 0 {
+		bad("price_per_1000 %g: must be 0 or more", o.PricePer1000)
+	}
+	errs = append(errs, o.Policy.Validate(), o.Admission.Validate(), o.Admin.validate())
+	return errors.Join(errs...)
 }
 
 func (o Options) timeoutOf(p tasks.Path) time.Duration {
@@ -224,7 +217,7 @@ func (a Admin) validate() error {
 	}
 	host, _, err := net.SplitHostPort(a.Addr)
 	if err != nil {
-		return fmt.Errorf("admin.addr: want host:port: %w", err)
+		return fmt.Errorf("admin.addr must be host:port: %w", err)
 	}
 	if a.Password == "" && !isLoopback(host) {
 		return fmt.Errorf("admin.addr %s is beyond loopback: set admin.password too", a.Addr)

@@ -20,7 +20,7 @@ import (
 // Close, or the end of the process, abandons running calls: they may still be
 // billed, and are charged already.
 func (w *Worker) Run(ctx context.Context) error {
-	if err := w.check(ctx); err != nil {
+	if err := w.checkStart(ctx); err != nil {
 		return err
 	}
 	w.admitter.seeder.ExpectLimits(ctx)

@@ -186,7 +186,7 @@ func (s *settler) save(ctx context.Context, e record.Entry) error {
 			defer s.unsaved.Add(-1)
 		}
 		s.warn.Warn("settle", "neither the store nor the outbox takes a settlement; retrying", err)
-		if pause(s.stopped, savePause) != nil {
+		if sleep(s.stopped, savePause) != nil {
 			return errors.New("the worker was stopped with its settlement unsaved")
 		}
 	}

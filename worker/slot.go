@@ -50,7 +50,11 @@ func (s *slot) wait(ctx context.Context, d *delivery, cause string, run func(con
 }
 
 // pause waits for a time.
-func pause(ctx context.Context, d time.Duration) error {
+func (s *slot) pause(ctx context.Context, d *delivery, cause string, wait time.Duration) *ending {
+	return s.wait(ctx, d, cause, func(ctx context.Context) error { return sleep(ctx, wait) })
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -80,7 +84,7 @@ func (s *slot) retry(ctx context.Context, d *delivery, failure string, do func(c
 		if time.Now().Add(backoff).After(until) {
 			return without(tasks.StoreDown, 0, failure)
 		}
-		if end := s.wait(ctx, d, causeStore, func(ctx context.Context) error { return pause(ctx, backoff) }); end != nil {
+		if end := s.pause(ctx, d, causeStore, backoff); end != nil {
 			return end
 		}
 	}

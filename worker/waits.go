@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"reprise/tasks"
-	"reprise/worker/upkeep"
 )
 
 // Causes of waits beside "gate <name>".
@@ -62,7 +61,16 @@ func (w *waits) begin(d *delivery, cause string) func() {
 }
 
 func (w *waits) run(ctx context.Context) {
-	upkeep.Every(ctx, waitInterval, func(context.Context) { w.report(time.Now()) })
+	tick := time.NewTicker(waitInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C: // a late report must not show a part of the waits that began together
+			w.report(now)
+		}
+	}
 }
 
 func (w *waits) report(now time.Time) {

@@ -12,15 +12,15 @@ import (
 // uiRoot is where asynq's web UI is mounted.
 const uiRoot = "/ui"
 
-// sharedRedis hands asynqmon a client of ours, bare: it serves its page about
-// Redis only to the client types it knows. The handler is never closed, because
-// that would close the worker's connections.
+// sharedRedis gives asynqmon the worker's client without its wrapper: asynqmon
+// shows its Redis page only for the client types it knows. The handler is never
+// closed, because that would close the worker's connections.
 type sharedRedis struct{ rdb redis.UniversalClient }
 
 func (s sharedRedis) MakeRedisClient() any { return s.rdb }
 
-// newWebUI is asynq's web UI, read-only unless changes are allowed, with the
-// signatures of URLs hidden.
+// newWebUI is asynq's web UI, read-only unless changes are allowed, without
+// the signatures of URLs.
 func newWebUI(rdb redis.UniversalClient, allowChanges bool) *asynqmon.HTTPHandler {
 	return asynqmon.New(asynqmon.Options{
 		RootPath:         uiRoot,
@@ -30,8 +30,8 @@ func newWebUI(rdb redis.UniversalClient, allowChanges bool) *asynqmon.HTTPHandle
 	})
 }
 
-// shownPayload is a payload as a page may show it: URLs without their query.
-// What does not decode is not shown at all, since it may hold anything.
+// shownPayload is a payload for display: URLs without their query. A payload
+// that does not decode is not shown, since it may hold a signed URL.
 func shownPayload(typ string, raw []byte) string {
 	p, err := tasks.Decode(typ, raw)
 	if err != nil {

@@ -32,50 +32,42 @@ func (r *Recorder) Drain(ctx context.Context) error {
 
 // drainPage writes a page of the outbox and drops it. An entry that can never
 // be stored is set aside, so that it does not block the others.
-func (r *Recorder) drainPage(ctx context.Context, page []waiting) error {
-	var batch []Entry
-	var written []waiting
-	var fields []string
-	for _, w := range page {
-		var e Entry
-		if err := json.Unmarshal([]byte(w.raw), &e); err != nil {
-			if json.Valid([]byte(w.raw)) {
-				r.warn.Warn("outbox_entry", "an outbox entry of a newer worker is left for one", err)
-				continue
-			}
-			if err := r.setAside(ctx, w, err); err != nil {
+func (r *Recorder) drainPage(ctx context.Context, page []stored) error {
+	var readable, drop []stored
+	var entries []Entry
+	for _, s := range page {
+		err := json.Unmarshal([]byte(s.raw), &s.entry)
+		switch {
+		case err != nil && json.Valid([]byte(s.raw)):
+			r.warn.Warn("outbox_entry", "an outbox entry of a newer worker is left for one", err)
+			continue
+		case err != nil: // its task is unknown; Status drops its verdict
+			if err := r.setAside(ctx, s, err); err != nil {
 				return err
 			}
-			written, fields = append(written, w), append(fields, "") // its task is unknown; Status drops its verdict
-			continue
-		}
-		if r.ledger == nil && (e.Latch != nil || e.Verified != nil) {
+		case r.ledger == nil && (s.entry.Latch != nil || s.entry.Verified != nil):
 			continue // left for a worker that has the upload ledger
+		default:
+			readable, entries = append(readable, s), append(entries, s.entry)
 		}
-		batch = append(batch, e)
-		written, fields = append(written, w), append(fields, endedField(e.Settlement))
+		drop = append(drop, s)
 	}
-	err := r.write(ctx, batch...)
+	err := r.write(ctx, entries...)
 	if errors.Is(err, store.ErrInvalid) {
-		err = r.writeEach(ctx, page)
+		err = r.writeEach(ctx, readable)
 	}
 	if err != nil {
 		return err
 	}
-	return r.outbox.drop(ctx, written, fields)
+	return r.outbox.drop(ctx, drop)
 }
 
-// writeEach writes the entries of a page one by one and sets aside those that
-// the store refuses.
-func (r *Recorder) writeEach(ctx context.Context, page []waiting) error {
-	for _, w := range page {
-		var e Entry
-		if json.Unmarshal([]byte(w.raw), &e) != nil || r.ledger == nil && (e.Latch != nil || e.Verified != nil) {
-			continue // left, or set aside before
-		}
-		err := r.write(ctx, e)
+// writeEach writes entries one by one and sets aside those that the store refuses.
+func (r *Recorder) writeEach(ctx context.Context, list []stored) error {
+	for _, s := range list {
+		err := r.write(ctx, s.entry)
 		if errors.Is(err, store.ErrInvalid) {
-			err = r.setAside(ctx, w, err)
+			err = r.setAside(ctx, s, err)
 		}
 		if err != nil {
 			return err
@@ -84,7 +76,7 @@ func (r *Recorder) writeEach(ctx context.Context, page []waiting) error {
 	return nil
 }
 
-func (r *Recorder) setAside(ctx context.Context, w waiting, why error) error {
-	r.log.Error("a settlement that cannot be stored was set aside", "attempt", w.id, "key", r.outbox.rejected, "error", why)
-	return r.outbox.reject(ctx, w)
+func (r *Recorder) setAside(ctx context.Context, s stored, why error) error {
+	r.log.Error("a settlement that cannot be stored was set aside", "attempt", s.id, "key", r.outbox.rejected, "error", why)
+	return r.outbox.reject(ctx, s)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/redis/go-redis/v9"
 
@@ -28,14 +29,15 @@ type Entry struct {
 // outbox holds settlements in Redis until SQL has them.
 type outbox struct {
 	rdb redis.UniversalClient
+	log *slog.Logger
 	// Hashes without TTL, in the slot of admission's keys.
 	entries  string // settlement id → Entry as JSON
 	ended    string // admission.EndedField → settlement id
 	rejected string // as entries: what no store will ever take, for an operator
 }
 
-func newOutbox(rdb redis.UniversalClient, prefix string) outbox {
-	return outbox{rdb: rdb, entries: prefix + "outbox", ended: admission.EndedKey(prefix), rejected: prefix + "outbox:rejected"}
+func newOutbox(rdb redis.UniversalClient, prefix string, log *slog.Logger) outbox {
+	return outbox{rdb: rdb, log: log, entries: prefix + "outbox", ended: admission.EndedKey(prefix), rejected: prefix + "outbox:rejected"}
 }
 
 // outboxMax is the number of settlements the outbox takes. A full outbox
@@ -93,68 +95,75 @@ func (o outbox) put(ctx context.Context, e Entry) error {
 }
 
 // verdict finds the settlement that ended a key in this generation; found is
-// false if there is none. lost is the id of a settlement that is not there
-// although its verdict is.
-func (o outbox) verdict(ctx context.Context, key string, generation int64) (s store.Settlement, found bool, lost string, err error) {
-	id, err := o.rdb.HGet(ctx, o.ended, admission.EndedField(key, generation)).Result()
+// false if there is none.
+func (o outbox) verdict(ctx context.Context, key string, generation int64) (s store.Settlement, found bool, err error) {
+	field := admission.EndedField(key, generation)
+	id, err := o.rdb.HGet(ctx, o.ended, field).Result()
 	if errors.Is(err, redis.Nil) {
-		return s, false, "", nil
+		return s, false, nil
 	}
 	if err != nil {
-		return s, false, "", fmt.Errorf("read the outbox: %w", err)
+		return s, false, fmt.Errorf("read the outbox: %w", err)
 	}
 	raw, err := o.rdb.HGet(ctx, o.entries, id).Bytes()
 	if errors.Is(err, redis.Nil) {
-		return s, false, id, nil
+		return s, false, o.forget(ctx, field, id)
 	}
 	if err != nil {
-		return s, false, "", fmt.Errorf("read the outbox: %w", err)
+		return s, false, fmt.Errorf("read the outbox: %w", err)
 	}
 	var e Entry
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return s, false, "", fmt.Errorf("decode an outbox entry: %w", err)
+		return s, false, fmt.Errorf("decode an outbox entry: %w", err)
 	}
-	return e.Settlement, true, "", nil
+	return e.Settlement, true, nil
 }
 
-// forget drops a verdict whose settlement is not there; it reports whether
-// there was one. Without it the task would be refused indefinitely.
-func (o outbox) forget(ctx context.Context, key string, generation int64, id string) (bool, error) {
-	n, err := forgetScript.Run(ctx, o.rdb, []string{o.entries, o.ended}, admission.EndedField(key, generation), id).Int()
-	if err != nil {
-		return false, fmt.Errorf("drop a verdict without its settlement: %w", err)
+// forget drops a verdict whose settlement is missing, and returns why the task
+// must be read again. Both are dropped together when they are in SQL; a verdict
+// that is left lost its settlement (it was set aside, or Redis lost it), and
+// would keep its task from running indefinitely.
+func (o outbox) forget(ctx context.Context, field, id string) error {
+	n, err := forgetScript.Run(ctx, o.rdb, []string{o.entries, o.ended}, field, id).Int()
+	switch {
+	case err != nil:
+		return fmt.Errorf("drop a verdict without its settlement: %w", err)
+	case n > 0:
+		o.log.Error("a verdict lost its settlement; its task runs again", "field", field, "attempt", id, "set_aside", o.rejected)
 	}
-	return n > 0, nil
+	return errDrained
 }
 
-// waiting is an entry as the outbox holds it.
-type waiting struct{ id, raw string }
+// stored is an entry as the outbox holds it.
+type stored struct {
+	id, raw string
+	entry   Entry // decoded by Drain; zero if it cannot be decoded
+}
 
 const pageSize = 200
 
 // page reads some entries from a cursor on. A page may be empty before the end;
 // the end is the cursor 0.
-func (o outbox) page(ctx context.Context, cursor uint64) ([]waiting, uint64, error) {
+func (o outbox) page(ctx context.Context, cursor uint64) ([]stored, uint64, error) {
 	list, next, err := o.rdb.HScan(ctx, o.entries, cursor, "", pageSize).Result()
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the outbox: %w", err)
 	}
-	var page []waiting
+	var page []stored
 	for i := 0; i+1 < len(list); i += 2 {
-		page = append(page, waiting{id: list[i], raw: list[i+1]})
+		page = append(page, stored{id: list[i], raw: list[i+1]})
 	}
 	return page, next, nil
 }
 
-// drop removes entries that are in SQL, each only if it is still the one that was written.
-// fields are their fields in ended, "" where it is not known.
-func (o outbox) drop(ctx context.Context, written []waiting, fields []string) error {
-	if len(written) == 0 {
+// drop removes entries that are in SQL, each only if it did not change meanwhile.
+func (o outbox) drop(ctx context.Context, list []stored) error {
+	if len(list) == 0 {
 		return nil
 	}
 	var args []any
-	for i, w := range written {
-		args = append(args, w.id, w.raw, fields[i])
+	for _, s := range list {
+		args = append(args, s.id, s.raw, admission.EndedField(s.entry.Settlement.Key, s.entry.Settlement.Generation))
 	}
 	if err := dropScript.Run(ctx, o.rdb, []string{o.entries, o.ended}, args...).Err(); err != nil {
 		return fmt.Errorf("drop drained outbox entries: %w", err)
@@ -163,8 +172,8 @@ func (o outbox) drop(ctx context.Context, written []waiting, fields []string) er
 }
 
 // reject copies an entry that no store takes to where an operator finds it.
-func (o outbox) reject(ctx context.Context, w waiting) error {
-	if err := o.rdb.HSet(ctx, o.rejected, w.id, w.raw).Err(); err != nil {
+func (o outbox) reject(ctx context.Context, s stored) error {
+	if err := o.rdb.HSet(ctx, o.rejected, s.id, s.raw).Err(); err != nil {
 		return fmt.Errorf("set a settlement aside: %w", err)
 	}
 	return nil

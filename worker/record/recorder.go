@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"reprise/admission"
 	"reprise/idempotency"
 	"reprise/store"
 	"reprise/tasks"
@@ -36,7 +35,7 @@ type Recorder struct {
 // New records in s and, for uploads, in the ledger, which may be nil. The
 // outbox is in Redis under admission's prefix.
 func New(s Store, ledger *idempotency.Ledger, rdb redis.UniversalClient, prefix string, log *slog.Logger) *Recorder {
-	return &Recorder{store: s, ledger: ledger, outbox: newOutbox(rdb, prefix), log: log, warn: NewWarner(log)}
+	return &Recorder{store: s, ledger: ledger, outbox: newOutbox(rdb, prefix, log), log: log, warn: NewWarner(log)}
 }
 
 const (
@@ -77,22 +76,9 @@ func (r *Recorder) Status(ctx context.Context, key string, outbox bool) (store.T
 	if err != nil || found.Finished || !outbox {
 		return found, err
 	}
-	s, waits, lost, err := r.outbox.verdict(ctx, key, found.Generation)
-	if err != nil {
+	s, waits, err := r.outbox.verdict(ctx, key, found.Generation)
+	if err != nil || !waits {
 		return found, err
-	}
-	if lost != "" {
-		dropped, err := r.outbox.forget(ctx, key, found.Generation, lost)
-		if err != nil {
-			return found, err
-		}
-		if dropped { // its settlement was set aside, or Redis lost it
-			r.log.Error("a verdict lost its settlement; its task runs again", "task_id", key, "attempt", lost, "set_aside", r.outbox.rejected)
-		}
-		return found, errDrained
-	}
-	if !waits {
-		return found, nil
 	}
 	return store.TaskStatus{
 		Known: true, Generation: s.Generation, Finished: s.Finished, Verdict: s.Verdict, Outcome: s.Outcome,
@@ -157,5 +143,3 @@ func Arrived(key string, generation int64, attempt string, at time.Time) store.S
 		Verdict: tasks.Done, Outcome: tasks.Uploaded, Reason: "uploaded: verified by recognition", Result: []byte("null"), At: at,
 	}
 }
-
-func endedField(s store.Settlement) string { return admission.EndedField(s.Key, s.Generation) }

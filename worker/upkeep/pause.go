@@ -1,10 +1,12 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/queue"
+	"reprise/tasks"
 	"reprise/worker/record"
 )
 
@@ -26,31 +29,9 @@ const pauseUnits = "reprise:{upkeep}:pause_units"
 // PauseController pauses a queue when every source is blocked for longer than
 // a delivery waits in its slot, and resumes it when the gates would admit a
 // call. The backlog stays pending, in order. An operator's pause and an
-// automatic one never undo each other (docs/adr/0007-a-shut-path-pauses-its-queue.md).
+// automatic one never undo each other (docs/adr/0007-blocked-sources-pause-the-queue.md).
 // Safe for concurrent use.
 type PauseController struct {
-	gates    *admission.Gates
-	queues   *queue.Client
-	rdb      redis.UniversalClient
-	leader   *Leader
-	slotWait time.Duration
-	log      *slog.Logger
-	warn     *record.Warner
-
-	mu    sync.Mutex
-	state map[string]*pauseAttempt // by queue
-}
-
-// pauseAttempt is this worker's last pause of a queue. Its mutex is held while
-// the queue is being paused.
-type pauseAttempt struct {
-	mu sync.Mutex
-	at time.Time
-	ok bool
-}
-
-// PauseConfig is what a PauseController works on.
-type PauseConfig struct {
 	Gates    *admission.Gates
 	Queues   *queue.Client
 	Redis    redis.UniversalClient
@@ -58,22 +39,24 @@ type PauseConfig struct {
 	SlotWait time.Duration // the longest wait of a delivery in its slot
 	Log      *slog.Logger
 	Warn     *record.Warner
+
+	mu     sync.Mutex
+	pauses map[string]*lastPause // by queue
 }
 
-// NewPauseController returns a controller. Pause works without Run, but then
-// nothing resumes the queue.
-func NewPauseController(c PauseConfig) *PauseController {
-	return &PauseController{
-		gates: c.Gates, queues: c.Queues, rdb: c.Redis, leader: c.Leader, slotWait: c.SlotWait, log: c.Log, warn: c.Warn,
-		state: map[string]*pauseAttempt{},
-	}
+// lastPause is this worker's last pause of a queue. Its mutex is held while
+// the queue is being paused.
+type lastPause struct {
+	mu sync.Mutex
+	at time.Time
+	ok bool
 }
 
 // Check reports why the gates admit no call of the queue for so many units;
 // false when a source is available within a slot's wait, or when that is unknown.
 func (p *PauseController) Check(ctx context.Context, queue string, units int64) (Blocked, bool) {
 	b, blocked, err := p.check(ctx, queue, units)
-	return b, err == nil && blocked && b.Wait > p.slotWait
+	return b, err == nil && blocked && b.Wait > p.SlotWait
 }
 
 // Pause pauses a queue until a source is available. Of many deliveries that
@@ -82,31 +65,34 @@ func (p *PauseController) Check(ctx context.Context, queue string, units int64) 
 // returns false if the queue could not be paused.
 func (p *PauseController) Pause(ctx context.Context, queue string, units int64, b Blocked) bool {
 	p.mu.Lock()
-	a := p.state[queue]
-	if a == nil {
-		a = &pauseAttempt{}
-		p.state[queue] = a
+	if p.pauses == nil {
+		p.pauses = map[string]*lastPause{}
+	}
+	last := p.pauses[queue]
+	if last == nil {
+		last = &lastPause{}
+		p.pauses[queue] = last
 	}
 	p.mu.Unlock()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.ok && time.Since(a.at) < pauseInterval {
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if last.ok && time.Since(last.at) < pauseInterval {
 		return true
 	}
 	err := p.pause(ctx, queue, units, b)
-	a.ok, a.at = err == nil, time.Now()
+	last.ok, last.at = err == nil, time.Now()
 	if err != nil {
-		p.warn.Warn("pause", "a queue whose sources are blocked could not be paused", err)
+		p.Warn.Warn("pause", "a queue whose sources are blocked could not be paused", err)
 	}
-	return a.ok
+	return last.ok
 }
 
 func (p *PauseController) pause(ctx context.Context, queue string, units int64, b Blocked) error {
-	if err := p.rdb.HSet(ctx, pauseUnits, queue, units).Err(); err != nil {
+	if err := p.Redis.HSet(ctx, pauseUnits, queue, units).Err(); err != nil {
 		return fmt.Errorf("note the units of a paused queue: %w", err)
 	}
 	reason := p.reason(b)
-	_, changed, err := p.queues.AddReason(ctx, queue, reason)
+	_, changed, err := p.Queues.AddReason(ctx, queue, reason)
 	if err != nil || !changed {
 		return err
 	}
@@ -114,31 +100,31 @@ func (p *PauseController) pause(ctx context.Context, queue string, units int64, 
 	if b.Rate { // a limit that an operator set
 		level, msg = slog.LevelInfo, "queue paused: the rate is used up"
 	}
-	p.log.Log(ctx, level, msg, "queue", queue, "gate", string(b.Gate), "until", reason.Until.UTC())
+	p.Log.Log(ctx, level, msg, "queue", queue, "gate", string(b.Gate), "until", reason.Until.UTC())
 	return nil
 }
 
 func (p *PauseController) reason(b Blocked) admission.PauseReason {
 	return admission.PauseReason{
-		Name: admission.AutoReason + string(b.Gate), Until: time.Now().Add(b.Wait), By: "worker-" + p.leader.id[:8], Evidence: b.Evidence(),
+		Name: admission.AutoReason + string(b.Gate), Until: time.Now().Add(b.Wait), By: "worker-" + p.Leader.id[:8], Evidence: b.Evidence(),
 	}
 }
 
 // Run reconciles the queues every second until ctx ends.
 func (p *PauseController) Run(ctx context.Context) {
 	Every(ctx, pauseInterval, func(ctx context.Context) {
-		names, err := p.queues.Names(ctx)
+		names, err := p.Queues.Names(ctx)
 		if err != nil {
 			return // reported by deliveries
 		}
 		for _, name := range names {
-			if p.leader.Leads() {
+			if p.Leader.Leads() {
 				err = p.reconcile(ctx, name)
 			} else {
 				err = p.resumeOwn(ctx, name)
 			}
 			if err != nil && ctx.Err() == nil {
-				p.warn.Warn("pause", "the pause reasons of a queue could not be reconciled", err)
+				p.Warn.Warn("pause", "the pause reasons of a queue could not be reconciled", err)
 			}
 		}
 	})
@@ -147,15 +133,15 @@ func (p *PauseController) Run(ctx context.Context) {
 // reconcile brings asynq's flag and the reasons in line, then the automatic
 // reasons and the gates.
 func (p *PauseController) reconcile(ctx context.Context, queue string) error {
-	state, action, err := p.queues.Reconcile(ctx, queue)
+	state, action, err := p.Queues.Reconcile(ctx, queue)
 	if err != nil {
 		return err
 	}
 	switch action {
 	case admission.ActionAdopt:
-		p.log.Info("the queue was paused elsewhere; this counts as an operator's pause", "queue", queue)
+		p.Log.Info("the queue was paused elsewhere; this counts as an operator's pause", "queue", queue)
 	case admission.ActionDrop:
-		p.log.Info("the queue was resumed elsewhere", "queue", queue)
+		p.Log.Info("the queue was resumed elsewhere", "queue", queue)
 	case admission.ActionNone, admission.ActionPause, admission.ActionUnpause: // its own
 	}
 	auto := automatic(state)
@@ -176,12 +162,12 @@ func (p *PauseController) reconcile(ctx context.Context, queue string) error {
 // blocked: a resumed queue would only move another slotful of tasks to the retry set.
 func (p *PauseController) extend(ctx context.Context, queue string, auto []admission.PauseReason, b Blocked) error {
 	for _, r := range auto {
-		if r.Until.IsZero() || time.Until(r.Until) > 3*pauseInterval || b.Wait <= p.slotWait {
+		if r.Until.IsZero() || time.Until(r.Until) > 3*pauseInterval || b.Wait <= p.SlotWait {
 			continue
 		}
 		next := p.reason(b)
 		next.By = r.By
-		if _, _, err := p.queues.AddReason(ctx, queue, next); err != nil {
+		if _, _, err := p.Queues.AddReason(ctx, queue, next); err != nil {
 			return err
 		}
 	}
@@ -192,11 +178,11 @@ func (p *PauseController) extend(ctx context.Context, queue string, auto []admis
 // the gates would admit its own calls. That may be so for it alone, because it
 // has another token than the one that AudD refused.
 func (p *PauseController) resumeOwn(ctx context.Context, queue string) error {
-	paused, err := p.queues.Paused(ctx, queue)
+	paused, err := p.Queues.Paused(ctx, queue)
 	if err != nil || !paused {
 		return err
 	}
-	state, err := p.queues.PauseState(ctx, queue)
+	state, err := p.Queues.PauseState(ctx, queue)
 	if err != nil || len(automatic(state)) == 0 {
 		return err
 	}
@@ -209,7 +195,7 @@ func (p *PauseController) resumeOwn(ctx context.Context, queue string) error {
 
 // checkPaused is check with the units of the task for which the queue was paused.
 func (p *PauseController) checkPaused(ctx context.Context, queue string) (Blocked, bool, error) {
-	units, err := p.rdb.HGet(ctx, pauseUnits, queue).Int64()
+	units, err := p.Redis.HGet(ctx, pauseUnits, queue).Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return Blocked{}, false, fmt.Errorf("read the units of a paused queue: %w", err)
 	}
@@ -218,9 +204,9 @@ func (p *PauseController) checkPaused(ctx context.Context, queue string) (Blocke
 
 // resume removes the automatic reasons.
 func (p *PauseController) resume(ctx context.Context, queue string) error {
-	_, changed, err := p.queues.RemoveReason(ctx, queue, admission.AutoReason+"*")
+	_, changed, err := p.Queues.RemoveReason(ctx, queue, admission.AutoReason+"*")
 	if err == nil && changed {
-		p.log.Info("queue resumed: a source takes calls again", "queue", queue)
+		p.Log.Info("queue resumed: a source takes calls again", "queue", queue)
 	}
 	return err
 }
@@ -233,4 +219,52 @@ func automatic(s admission.PauseState) []admission.PauseReason {
 		}
 	}
 	return out
+}
+
+// Blocked says why no source takes a call of a queue now.
+type Blocked struct {
+	Gate   admission.Gate // of the source that is available first
+	Source string         // empty when no source serves the queue at all
+	Wait   time.Duration  // until it may be available
+	Rate   bool           // no gate is closed, but the rates are used up until then
+}
+
+const (
+	// noSourceWait is how long a queue that no source serves is paused at a time.
+	noSourceWait = time.Hour
+	// rateWaitMin is the shortest wait for a rate for which a queue is paused or
+	// stays paused. A queue is paused when the wait is longer than a slot waits
+	// and resumed at half of it, so that a slow rate does not flip it.
+	rateWaitMin = 5 * time.Second
+)
+
+// Evidence is the reason for display.
+func (b Blocked) Evidence() string {
+	switch {
+	case b.Source == "":
+		return "no source may serve this queue"
+	case b.Rate:
+		return fmt.Sprintf("the rate of every source is used up; %s takes a call first, by gate %s", b.Source, b.Gate)
+	}
+	return fmt.Sprintf("every source is blocked; %s is available first, by gate %s", b.Source, b.Gate)
+}
+
+// check asks the gates about a call of a queue for so many units, of a task
+// that is bound to no source. blocked is false when some source takes it soon.
+func (p *PauseController) check(ctx context.Context, queue string, units int64) (b Blocked, blocked bool, err error) {
+	path, group, err := tasks.SplitQueue(queue)
+	if err != nil {
+		return b, false, err
+	}
+	sources, err := p.Gates.Check(ctx, path, group, units)
+	if err != nil {
+		return b, false, err
+	}
+	if len(sources) == 0 {
+		return Blocked{Gate: admission.GateNoCandidate, Wait: noSourceWait}, true, nil
+	}
+	first := slices.MinFunc(sources, func(a, b admission.SourceCheck) int { return cmp.Compare(a.Wait, b.Wait) })
+	_, _, closed := admission.AllBlocked(sources)
+	b = Blocked{Gate: first.Gate, Source: first.Source, Wait: first.Wait, Rate: !closed}
+	return b, closed || first.Wait > max(p.SlotWait/2, rateWaitMin), nil
 }
