@@ -31,24 +31,11 @@ const (
 // CostBys lists the set.
 var CostBys = []CostBy{ByDay, BySource, ByPath, ByGroup, ByOutcome}
 
-// Cost sums calls.
+// Cost sums calls: those of a day, source, path, group or outcome.
 type Cost struct {
-	Of    string `json:"of"` // a day, source, path, group or outcome
-	Calls int64  `json:"calls"`
-	Units int64  `json:"units"`
-	// Cost is the sum of the known costs; null = no cost is known.
-	Cost *float64 `json:"cost"`
+	store.CallSum
 	// CostAtPrice is Cost with the unpriced units at Options.Price; null = that price is unknown, too.
 	CostAtPrice *float64 `json:"cost_at_price"`
-	// UnpricedUnits and UnpricedCalls are not in Cost: their price was unknown when they were made.
-	UnpricedUnits int64 `json:"unpriced_units"`
-	UnpricedCalls int64 `json:"unpriced_calls"`
-	// PossiblyBilled calls may be billed without an answer that says so.
-	PossiblyBilled int64 `json:"possibly_billed_calls"`
-	// UnknownUnits are calls whose units are not even estimated.
-	UnknownUnits int64 `json:"unknown_unit_calls"`
-	// EstimatedUnits are those of Units that AudD did not state.
-	EstimatedUnits int64 `json:"estimated_units"`
 }
 
 // Money is the known cost as text, with the unpriced units at the price of now where it is known; "unknown" if nothing is.
@@ -75,10 +62,8 @@ func (c Cost) Sentence() string {
 
 // costRow is a sum with the unpriced units at a price per 1,000; 0 = unknown.
 func costRow(of string, s store.CallSum, price float64) Cost {
-	c := Cost{
-		Of: of, Calls: s.Calls, Units: s.Units, Cost: s.Cost, UnpricedUnits: s.UnpricedUnits, UnpricedCalls: s.UnpricedCalls,
-		PossiblyBilled: s.PossiblyBilled, UnknownUnits: s.UnknownUnits, EstimatedUnits: s.EstimatedUnits,
-	}
+	c := Cost{CallSum: s}
+	c.Of = of
 	if price > 0 || s.UnpricedUnits == 0 {
 		sum := float64(s.UnpricedUnits) * price / 1000
 		if s.Cost != nil {

@@ -41,16 +41,6 @@ func (r ResolveRequest) Check() error {
 	return nil
 }
 
-// Choose returns the keys of the uploads that a filter selects.
-func (u *Uploads) Choose(ctx context.Context, f idempotency.Filter) ([]string, UploadsReport, error) {
-	r, err := u.List(ctx, f)
-	keys := make([]string, len(r.Uploads))
-	for i, e := range r.Uploads {
-		keys[i] = e.Key
-	}
-	return keys, r, err
-}
-
 // Resolve decides about uploads, one by one, and lets their tasks run: each delivery asks the ledger, and is done or sends.
 // An upload that cannot be resolved has its Error and does not stop the others. When ctx ends the rest is left out. Repeating
 // a decision is harmless and goes on where a crash stopped it.

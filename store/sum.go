@@ -31,20 +31,21 @@ var callGroups = map[CallGroup]string{
 
 // CallSum sums calls.
 type CallSum struct {
-	Of    string    // the source, path, queue or outcome; "" for quarter hours
-	Start time.Time // of the quarter hour; zero for other groupings
-	Calls int64
-	Units int64
+	Of    string    `json:"of"` // the source, path, queue or outcome; "" for quarter hours
+	Start time.Time `json:"-"`  // of the quarter hour; zero for other groupings
+	Calls int64     `json:"calls"`
+	Units int64     `json:"units"`
 	// Cost is the sum of the known costs; nil = no cost is known.
-	Cost *float64
+	Cost *float64 `json:"cost"`
 	// UnpricedUnits and UnpricedCalls have units but no known cost.
-	UnpricedUnits, UnpricedCalls int64
+	UnpricedUnits int64 `json:"unpriced_units"`
+	UnpricedCalls int64 `json:"unpriced_calls"`
 	// PossiblyBilled calls may be billed without an answer that says so.
-	PossiblyBilled int64
+	PossiblyBilled int64 `json:"possibly_billed_calls"`
 	// UnknownUnits counts calls whose units are not even estimated.
-	UnknownUnits int64
+	UnknownUnits int64 `json:"unknown_unit_calls"`
 	// EstimatedUnits are those of Units that AudD did not state.
-	EstimatedUnits int64
+	EstimatedUnits int64 `json:"estimated_units"`
 }
 
 // SumCalls sums the calls that the filter selects, in the order of the groups. The filter's Limit bounds the groups.

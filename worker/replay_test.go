@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/auddsim"
+	"reprise/internal/queue/asynqkey"
 	"reprise/store"
 	"reprise/tasks"
 )
@@ -32,10 +33,10 @@ func TestATaskThatIsArchivedOnlyAfterItsReplayBeganIsReplayed(t *testing.T) {
 	r := newRig(t, auddsim.Config{MatchShare: 1}, nil)
 	ctx, p := t.Context(), r.clip("slow-ack.wav")
 	r.enqueue(p)
-	const queue = "asynq:{recognize}:"
-	require.NoError(t, r.rdb.LMove(ctx, queue+"pending", queue+"active", "RIGHT", "LEFT").Err())
-	require.NoError(t, r.rdb.ZAdd(ctx, queue+"lease", redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()), Member: p.Key}).Err())
-	require.NoError(t, r.rdb.HSet(ctx, queue+"t:"+p.Key, "state", "active").Err())
+	const queue = "recognize"
+	require.NoError(t, r.rdb.LMove(ctx, asynqkey.Of(queue, asynqkey.Pending), asynqkey.Of(queue, asynqkey.Active), "RIGHT", "LEFT").Err())
+	require.NoError(t, r.rdb.ZAdd(ctx, asynqkey.Of(queue, asynqkey.Lease), redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()), Member: p.Key}).Err())
+	require.NoError(t, r.rdb.HSet(ctx, asynqkey.Task(queue, p.Key), "state", "active").Err())
 	r.refusedByAccount(p)
 	require.NoError(t, r.rdb.HSet(ctx, "reprise:{replay}:queues", "recognize", time.Now().Add(time.Second).UnixMilli()).Err())
 	r.run()
@@ -46,9 +47,9 @@ func TestATaskThatIsArchivedOnlyAfterItsReplayBeganIsReplayed(t *testing.T) {
 	require.False(t, eventually(3*time.Second, func() bool { return r.rdb.HLen(ctx, "reprise:{replay}:started").Val() == 0 }), "the note stays")
 
 	require.NoError(t, r.rdb.LRem(ctx, queue+"active", 1, p.Key).Err()) // the ack
-	require.NoError(t, r.rdb.ZRem(ctx, queue+"lease", p.Key).Err())
+	require.NoError(t, r.rdb.ZRem(ctx, asynqkey.Of(queue, asynqkey.Lease), p.Key).Err())
 	require.NoError(t, r.rdb.ZAdd(ctx, queue+"archived", redis.Z{Score: float64(time.Now().Unix()), Member: p.Key}).Err())
-	require.NoError(t, r.rdb.HSet(ctx, queue+"t:"+p.Key, "state", "archived").Err())
+	require.NoError(t, r.rdb.HSet(ctx, asynqkey.Task(queue, p.Key), "state", "archived").Err())
 	require.Equal(t, tasks.Match, r.standing(p, 15*time.Second).Outcome)
 	r.state(p, asynq.TaskStateCompleted, 5*time.Second)
 	require.True(t, eventually(5*time.Second, func() bool {

@@ -25,11 +25,8 @@ const (
 	Paused    Part = "paused" // exists while the queue is paused
 )
 
-// Prefix begins every key of a queue; the braces keep them in one Redis Cluster slot.
-func Prefix(queue string) string { return "asynq:{" + queue + "}:" }
-
-// Of is the key of a part of a queue.
-func Of(queue string, part Part) string { return Prefix(queue) + string(part) }
+// Of is the key of a part of a queue. The braces keep all of a queue's keys in one Redis Cluster slot.
+func Of(queue string, part Part) string { return "asynq:{" + queue + "}:" + string(part) }
 
 // Task is the hash of one task: msg, state, pending_since, result.
-func Task(queue, id string) string { return Prefix(queue) + "t:" + id }
+func Task(queue, id string) string { return Of(queue, Part("t:"+id)) }
