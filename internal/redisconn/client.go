@@ -92,10 +92,10 @@ func Ping(ctx context.Context, url string) error {
 		return err
 	}
 	opt.MaxRetries, opt.PoolSize = -1, 1
-	opt.DialTimeout, opt.ReadTimeout = pingDial, pingReply
+	opt.DialTimeout, opt.ReadTimeout, opt.ContextTimeoutEnabled = pingDial, pingReply, false
 	rdb := redis.NewClient(opt)
 	defer rdb.Close()
-	defer context.AfterFunc(ctx, func() { _ = rdb.Close() })() // the end of ctx does not interrupt a read
+	defer context.AfterFunc(ctx, func() { _ = rdb.Close() })() // so that ctx.Err() is set when the end of ctx interrupts a read
 	rdb.AddHook(maskHook{m})
 	if err := rdb.Ping(ctx).Err(); err != nil {
 		if ctx.Err() != nil {
