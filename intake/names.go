@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"reprise/admission"
-	"reprise/internal/settings"
+	"reprise/internal/text"
 	"reprise/tasks"
 )
 
@@ -25,7 +25,7 @@ func (e *UnknownNameError) Error() string {
 	if len(e.Known) > 0 {
 		known = "known: " + strings.Join(e.Known, ", ")
 	}
-	if near := settings.Nearest(e.Name, e.Known); near != "" {
+	if near := text.Nearest(e.Name, e.Known); near != "" {
 		known = "did you mean " + near + "? " + known
 	}
 	if e.What == "group" {

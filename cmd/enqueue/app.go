@@ -54,16 +54,9 @@ func (a *app) open(ctx context.Context, path tasks.Path) (in *intake.Intake, clo
 		return nil, nil, cli.WithCode(cli.Usage, err)
 	}
 	opts := intake.Options{Stdin: a.In}
-	closeRedis := func() {}
-	if redisURL != "" {
-		rdb, err := a.openRedis(ctx, redisURL)
-		if err != nil {
-			return nil, nil, err
-		}
-		if rdb != nil {
-			opts.Redis = rdb
-			closeRedis = func() { _ = rdb.Close() } // nothing is in flight
-		}
+	closeRedis, err := a.openRedis(ctx, redisURL, &opts)
+	if err != nil {
+		return nil, nil, err
 	}
 	if opts.Store, opts.Ledger, err = openStore(ctx, storeURL, path == tasks.Upload); err != nil {
 		closeRedis()
@@ -79,15 +72,23 @@ func (a *app) open(ctx context.Context, path tasks.Path) (in *intake.Intake, clo
 	return in, closeAll, nil
 }
 
-// openRedis returns nil when Redis cannot be reached and a dry run does without.
-func (a *app) openRedis(ctx context.Context, url string) (*redisconn.Client, error) {
+// openRedis sets opts.Redis, unless a dry run has to do without.
+func (a *app) openRedis(ctx context.Context, url string, opts *intake.Options) (closeRedis func(), err error) {
+	without := func() {}
+	if url == "" { // of a dry run
+		return without, nil
+	}
 	if err := a.cfg.Ping(ctx, url, cli.None); a.dryRun && err != nil && !errors.Is(err, redisconn.ErrURL) {
-		return nil, nil
+		return without, nil
 	} else if err != nil {
 		return nil, err
 	}
 	rdb, err := redisconn.Queue(url, 16)
-	return rdb, cli.WithCode(cli.Usage, err)
+	if err != nil {
+		return nil, cli.WithCode(cli.Usage, err)
+	}
+	opts.Redis = rdb
+	return func() { _ = rdb.Close() }, nil // nothing is in flight
 }
 
 func openStore(ctx context.Context, url string, uploads bool) (*store.Store, *idempotency.Ledger, error) {

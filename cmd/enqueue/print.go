@@ -7,10 +7,11 @@ import (
 
 	"reprise/intake"
 	"reprise/internal/cli"
+	"reprise/internal/text"
 	"reprise/tasks"
 )
 
-func inputs(n int) string { return cli.Count(n, "input", "inputs") }
+func inputs(n int) string { return text.Count(n, "input", "inputs") }
 
 // warn prints a line on standard error.
 func (a *app) warn(format string, args ...any) {
@@ -21,11 +22,11 @@ func (a *app) warn(format string, args ...any) {
 // warnings of the others.
 func (a *app) printProblems(plan *intake.Plan) {
 	for _, it := range plan.BadItems() {
-		a.warn("%s%s", label(it), cli.Printable(it.Reason))
+		a.warn("%s%s", label(it), text.Printable(it.Reason))
 	}
 	for _, it := range plan.Items {
 		if it.Warning != "" && it.Status != intake.Refused && it.Status != intake.Failed {
-			a.warn("warning: %s%s", label(it), cli.Printable(it.Warning))
+			a.warn("warning: %s%s", label(it), text.Printable(it.Warning))
 		}
 	}
 }
@@ -33,25 +34,25 @@ func (a *app) printProblems(plan *intake.Plan) {
 // label names an input at the start of a sentence: its place in the manifest
 // and its name, as far as it has them.
 func label(it intake.Item) string {
-	text := ""
+	out := ""
 	if at := it.At.String(); at != "" {
-		text = cli.Printable(at) + ": "
+		out = text.Printable(at) + ": "
 	}
 	if it.Name != "" {
-		text += cli.Printable(it.Name) + " "
+		out += text.Printable(it.Name) + " "
 	}
-	return text
+	return out
 }
 
 func (a *app) printDryRun(plan *intake.Plan) {
 	c := plan.Counts()
-	count := func(s intake.Status) string { return cli.Thousands(c.ByStatus[s]) }
-	a.Line("found %s   to queue %s   already done %s (free)   already queued %s   same content %s   refused %s", cli.Thousands(c.Found),
+	count := func(s intake.Status) string { return text.Thousands(c.ByStatus[s]) }
+	a.Line("found %s   to queue %s   already done %s (free)   already queued %s   same content %s   refused %s", text.Thousands(c.Found),
 		count(intake.ToQueue), count(intake.AlreadyDone), count(intake.AlreadyQueued), count(intake.SameContent), count(intake.Refused))
-	a.Line("units %s at most   %s", cli.Thousands(c.Units), a.cfg.Money(c.Units))
+	a.Line("units %s at most   %s", text.Thousands(c.Units), a.cfg.Money(c.Units))
 	a.printLongClips(c)
 	if c.Resent > 0 {
-		a.Line("sent before, billed again because of --force: %s", cli.Count(c.Resent, "upload", "uploads"))
+		a.Line("sent before, billed again because of --force: %s", text.Count(c.Resent, "upload", "uploads"))
 	}
 	if plan.Request.NextID {
 		a.Line("new audio_ids are assigned when the uploads are queued")
@@ -61,14 +62,14 @@ func (a *app) printDryRun(plan *intake.Plan) {
 
 func (a *app) printLongClips(c intake.Counts) {
 	if c.LongClips > 0 {
-		a.Line("AudD analyses the first 12 s only: %s longer", cli.Count(c.LongClips, "input is", "inputs are"))
+		a.Line("AudD analyses the first 12 s only: %s longer", text.Count(c.LongClips, "input is", "inputs are"))
 	}
 }
 
 // printQueued prints what Enqueue did.
 func (a *app) printQueued(plan *intake.Plan) {
 	c := plan.Counts()
-	parts := []string{cli.Thousands(c.ByStatus[intake.Queued]) + " queued"}
+	parts := []string{text.Thousands(c.ByStatus[intake.Queued]) + " queued"}
 	for _, s := range []struct {
 		status intake.Status
 		text   string
@@ -77,14 +78,14 @@ func (a *app) printQueued(plan *intake.Plan) {
 		{intake.Refused, "refused"}, {intake.Failed, "failed"},
 	} {
 		if n := c.ByStatus[s.status]; n > 0 {
-			parts = append(parts, cli.Thousands(n)+" "+s.text)
+			parts = append(parts, text.Thousands(n)+" "+s.text)
 		}
 	}
 	group := ""
 	if plan.Request.Group != "" {
 		group = " in group " + plan.Request.Group
 	}
-	a.Line("batch %s%s: %s; %s units at most, %s", plan.Batch, group, strings.Join(parts, ", "), cli.Thousands(c.Units), a.cfg.Money(c.Units))
+	a.Line("batch %s%s: %s; %s units at most, %s", plan.Batch, group, strings.Join(parts, ", "), text.Thousands(c.Units), a.cfg.Money(c.Units))
 	a.printLongClips(c)
 	a.printIDs(plan)
 	switch {
@@ -102,7 +103,7 @@ func (a *app) printIDs(plan *intake.Plan) {
 	for i := range plan.Items {
 		it := &plan.Items[i]
 		if id, ok := it.AudioID(); ok && plan.Request.NextID && !slices.Contains(without, it.Status) {
-			a.Line("audio_id %d  %s", id, cli.Printable(it.Name))
+			a.Line("audio_id %d  %s", id, text.Printable(it.Name))
 		}
 	}
 }
@@ -119,17 +120,17 @@ func (a *app) printResult(r intake.Result) {
 	if a.json {
 		return
 	}
-	text, colour := cli.Song(r.Result), cli.Green
+	summary, colour := text.Song(r.Result), cli.Green
 	switch {
 	case r.Verdict != tasks.Done:
-		text, colour = r.Reason, cli.Red
+		summary, colour = r.Reason, cli.Red
 	case r.Outcome == tasks.NoMatch:
 		colour = cli.Yellow
 	}
 	if r.Cached {
-		text = strings.TrimSpace(text + " (already done, free)")
+		summary = strings.TrimSpace(summary + " (already done, free)")
 	}
-	a.Line("%s %s  %s", a.Paint(fmt.Sprintf("%-9s", word(r)), colour), cli.Printable(r.Name), cli.Printable(text))
+	a.Line("%s %s  %s", a.Paint(fmt.Sprintf("%-9s", word(r)), colour), text.Printable(r.Name), text.Printable(summary))
 }
 
 func (a *app) printTotals(results []intake.Result) {
@@ -143,7 +144,7 @@ func (a *app) printTotals(results []intake.Result) {
 	var parts []string
 	for _, w := range []string{"match", "no_match", "not_released", "uploaded", "archive", "hold"} {
 		if n := counts[w]; n > 0 {
-			parts = append(parts, cli.Thousands(n)+" "+w)
+			parts = append(parts, text.Thousands(n)+" "+w)
 		}
 	}
 	a.Line("%s finished: %s", inputs(len(results)), strings.Join(parts, ", "))

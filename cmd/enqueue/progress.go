@@ -10,6 +10,7 @@ import (
 
 	"reprise/intake"
 	"reprise/internal/cli"
+	"reprise/internal/text"
 )
 
 // plainEvery is the time between two lines of progress without a terminal.
@@ -46,7 +47,7 @@ func (p *progress) update(at intake.Progress) {
 	if !p.bars {
 		if now := time.Now(); now.Sub(p.last) >= plainEvery {
 			p.last = now
-			fmt.Fprintf(p.app.Err, "%s: %s of %s\n", p.step, cli.Thousands(at.Done), cli.Thousands(at.Total))
+			fmt.Fprintf(p.app.Err, "%s: %s of %s\n", p.step, text.Thousands(at.Done), text.Thousands(at.Total))
 		}
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"reprise/intake"
 	"reprise/internal/cli"
 	"reprise/internal/settings"
+	"reprise/internal/text"
 	"reprise/tasks"
 )
 
@@ -84,7 +85,7 @@ func (a *app) consent(ctx context.Context, plan *intake.Plan) error {
 	if n == 0 || a.yes {
 		return nil
 	}
-	what := fmt.Sprintf("--force sends and AudD bills again: %s, %s", cli.Count(n, "upload", "uploads"), a.cfg.Money(int64(n)))
+	what := fmt.Sprintf("--force sends and AudD bills again: %s, %s", text.Count(n, "upload", "uploads"), a.cfg.Money(int64(n)))
 	if a.json || !a.Interactive() {
 		a.printProblems(plan)
 		return cli.Errorf(cli.Usage, "%s; confirm with --yes; %s", what, nothingQueued)
@@ -144,7 +145,7 @@ func (a *app) interrupted(ctx context.Context, plan *intake.Plan, err error) err
 	if plan.Request.Force {
 		next = "to continue, use --force for the rest only: inputs done since then would be billed again"
 	}
-	return cli.Errorf(code, "%w: %s of %s are queued (batch %s); %s", err, cli.Thousands(queued), inputs(c.Found), plan.Batch, next)
+	return cli.Errorf(code, "%w: %s of %s are queued (batch %s); %s", err, text.Thousands(queued), inputs(c.Found), plan.Batch, next)
 }
 
 // stopped is the error of an interrupted step; state says how things are left.

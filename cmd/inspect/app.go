@@ -19,6 +19,7 @@ import (
 	"reprise/idempotency"
 	"reprise/internal/cli"
 	"reprise/internal/redisconn"
+	"reprise/internal/text"
 	"reprise/ops"
 	"reprise/store"
 )
@@ -67,7 +68,7 @@ const (
 type session struct {
 	*app
 	*cli.Printer
-	cli.Times
+	text.Times
 	*ops.Ops
 	price float64
 }
@@ -93,7 +94,7 @@ func (a *app) with(ctx context.Context, n need, do func(context.Context, *sessio
 	if err != nil {
 		return err
 	}
-	err = do(ctx, &session{a, a.Printer(), cli.Times{Zone: zone, Now: time.Now()}, ops.New(o), cfg.Price})
+	err = do(ctx, &session{a, a.Printer(), text.Times{Zone: zone, Now: time.Now()}, ops.New(o), cfg.Price})
 	if _, wrong := errors.AsType[*ops.InputError](err); wrong {
 		return cli.WithCode(cli.Usage, err)
 	}
@@ -213,7 +214,7 @@ func numberOr(n int64) cli.Cell {
 	if n == 0 {
 		return cli.Number("–")
 	}
-	return cli.Number(cli.Thousands(n))
+	return cli.Number(text.Thousands(n))
 }
 
 // after is s with a text before it; "" when s is empty.

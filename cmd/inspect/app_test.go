@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/cli"
+	"reprise/internal/text"
 )
 
 func TestByIsTheFlagThenTheEnvironmentThenTheSystemUser(t *testing.T) {
@@ -40,7 +41,7 @@ func TestNameTextShowsTheEndOfLongNames(t *testing.T) {
 func TestMomentReadsAgesAndDates(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 30, 14, 0, 0, 0, time.UTC)
-	times := cli.Times{Zone: time.FixedZone("UTC+1", 3600), Now: now}
+	times := text.Times{Zone: time.FixedZone("UTC+1", 3600), Now: now}
 	for value, expected := range map[string]string{
 		"2026-11-30": "2026-11-29T23:00:00Z", "7d": "2026-11-23T14:00:00Z", "90m": "2026-11-30T12:30:00Z", "2026-11-30T14:00": "2026-11-30T13:00:00Z",
 	} {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/cli"
+	"reprise/internal/text"
 	"reprise/ops"
 )
 
@@ -51,7 +52,7 @@ func (s *session) printCosts(r ops.CostReport) error {
 	}
 	t := cli.Table{Head: []string{string(r.By), "CALLS", "UNITS", "COST", "UNPRICED UNITS", "POSSIBLY BILLED"}}
 	for _, c := range append(r.Rows, r.Total) {
-		t.Add(cli.Text(cli.Printable(c.Of)), cli.Number(cli.Thousands(c.Calls)), cli.Number(cli.Thousands(c.Units)), cli.Number(c.Money()),
+		t.Add(cli.Text(text.Printable(c.Of)), cli.Number(text.Thousands(c.Calls)), cli.Number(text.Thousands(c.Units)), cli.Number(c.Money()),
 			numberOr(c.UnpricedUnits), numberOr(c.PossiblyBilled))
 	}
 	if err := s.Table(t); err != nil {

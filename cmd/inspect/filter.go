@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/cli"
+	"reprise/internal/text"
 	"reprise/ops"
 	"reprise/store"
 	"reprise/tasks"
@@ -33,7 +34,7 @@ func (f *filterFlags) add(cmd *cobra.Command, limit int) {
 }
 
 // filter checks the flags. Unknown words name the nearest known one.
-func (f *filterFlags) filter(t cli.Times) (store.TaskFilter, error) {
+func (f *filterFlags) filter(t text.Times) (store.TaskFilter, error) {
 	out := store.TaskFilter{
 		Outcome: tasks.Outcome(f.outcome), Verdict: tasks.Verdict(f.verdict), Path: tasks.Path(f.path),
 		Queue: f.queue, Source: f.source, Text: f.text, Limit: f.limit,
@@ -60,7 +61,7 @@ func (f *periodFlags) add(cmd *cobra.Command, what, since string) {
 
 func (f *periodFlags) chosen() bool { return f.since+f.until != "" }
 
-func (f *periodFlags) read(t cli.Times) (since, until time.Time, err error) {
+func (f *periodFlags) read(t text.Times) (since, until time.Time, err error) {
 	if since, err = moment(f.since, t); err != nil {
 		return since, until, cli.Errorf(cli.Usage, "--since %w", err)
 	}
@@ -71,7 +72,7 @@ func (f *periodFlags) read(t cli.Times) (since, until time.Time, err error) {
 }
 
 // moment reads a time ago (90m, 24h, 7d) or a date or time; "" is no bound.
-func moment(value string, t cli.Times) (time.Time, error) {
+func moment(value string, t text.Times) (time.Time, error) {
 	if value == "" {
 		return time.Time{}, nil
 	}

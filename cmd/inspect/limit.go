@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/cli"
+	"reprise/internal/text"
 	"reprise/ops"
 )
 
@@ -165,7 +166,7 @@ func (s *session) printGroups(r ops.GroupsReport) error {
 	t := groupTable(r.Limits)
 	t.Head = append(t.Head, "WAITING", "RUNNING")
 	for i, g := range r.Groups {
-		t.Rows[i] = append(t.Rows[i], cli.Number(cli.Thousands(g.Waiting)), cli.Number(cli.Thousands(g.Running)))
+		t.Rows[i] = append(t.Rows[i], cli.Number(text.Thousands(g.Waiting)), cli.Number(text.Thousands(g.Running)))
 	}
 	return s.Table(t)
 }

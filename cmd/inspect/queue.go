@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/cli"
+	"reprise/internal/text"
 	"reprise/ops"
 )
 
@@ -35,15 +36,15 @@ func (s *session) queueTable(list []ops.QueueStatus) cli.Table {
 	for _, q := range list {
 		oldest := "–"
 		if q.Oldest != nil {
-			oldest = cli.Span(s.Now.Sub(*q.Oldest))
+			oldest = text.Span(s.Now.Sub(*q.Oldest))
 		}
 		state := coloured("running", cli.Green)
 		if q.Why != "" {
 			state = coloured("paused: "+q.Why, cli.Yellow)
 		}
-		row := []cli.Cell{cli.Text(cli.Printable(q.Queue))}
+		row := []cli.Cell{cli.Text(text.Printable(q.Queue))}
 		for _, n := range []int64{q.Pending, q.Active, q.Scheduled, q.Retry, q.Archived, q.Completed} {
-			row = append(row, cli.Number(cli.Thousands(n)))
+			row = append(row, cli.Number(text.Thousands(n)))
 		}
 		t.Add(append(row, cli.Number(oldest), state)...)
 	}

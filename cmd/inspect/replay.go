@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/cli"
+	"reprise/internal/text"
 	"reprise/ops"
 	"reprise/tasks"
 )
@@ -63,8 +64,8 @@ func (s *session) replay(ctx context.Context, f replayFlags, keys []string) erro
 	}
 	r := plan.Report
 	if n := plan.Tasks(); n > 0 && !s.json {
-		s.Line("%s %s at most, %s; about %s at %s", replayText(r, n, f.dryRun), cli.Count(r.Units, "unit", "units"), s.money(r.Units),
-			cli.Span(gap*time.Duration(n)), f.rate)
+		s.Line("%s %s at most, %s; about %s at %s", replayText(r, n, f.dryRun), text.Count(r.Units, "unit", "units"), s.money(r.Units),
+			text.Span(gap*time.Duration(n)), f.rate)
 	}
 	if !f.dryRun {
 		if r, err = s.Replays.Run(ctx, plan, gap); err != nil {
@@ -76,7 +77,7 @@ func (s *session) replay(ctx context.Context, f replayFlags, keys []string) erro
 	}
 	switch {
 	case r.Left > 0:
-		return cli.Errorf(cli.Partial, "stopped: %s left; run the same command again to go on, nothing is queued twice", cli.Count(r.Left, "task", "tasks"))
+		return cli.Errorf(cli.Partial, "stopped: %s left; run the same command again to go on, nothing is queued twice", text.Count(r.Left, "task", "tasks"))
 	case len(r.Failed) > 0:
 		return &cli.Error{Code: cli.Partial}
 	}
@@ -103,22 +104,22 @@ func replayText(r ops.ReplayReport, n int, dryRun bool) string {
 	var parts []string
 	for _, o := range tasks.Outcomes {
 		if n := r.Outcomes[string(o)]; n > 0 {
-			parts = append(parts, cli.Thousands(n)+" "+string(o))
+			parts = append(parts, text.Thousands(n)+" "+string(o))
 		}
 	}
 	if n := r.Outcomes[ops.Interrupted]; n > 0 {
-		parts = append(parts, cli.Thousands(n)+" whose replay was interrupted")
+		parts = append(parts, text.Thousands(n)+" whose replay was interrupted")
 	}
 	what := ""
 	if len(parts) > 0 {
 		what = " (" + strings.Join(parts, ", ") + ")"
 	}
-	return fmt.Sprintf("%s %s%s,", verb, cli.Count(n, "task", "tasks"), what)
+	return fmt.Sprintf("%s %s%s,", verb, text.Count(n, "task", "tasks"), what)
 }
 
 func (s *session) printReplay(r ops.ReplayReport) {
 	for _, f := range r.Failed {
-		fmt.Fprintf(s.Err, "inspect: %s: %s\n", f.Key, cli.Printable(f.Reason))
+		fmt.Fprintf(s.Err, "inspect: %s: %s\n", f.Key, text.Printable(f.Reason))
 	}
 	switch {
 	case r.Found == 0:

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/cli"
+	"reprise/internal/text"
 	"reprise/ops"
 	"reprise/tasks"
 )
@@ -43,16 +44,16 @@ func (s *session) printResults(list []ops.InputResult) error {
 		if r.Cached {
 			what = strings.TrimSpace(what + " (already known, free)")
 		}
-		t.Add(cli.Text(cli.Printable(cmp.Or(r.Name, r.Key))), coloured(r.Word(), resultColour(r)), cli.Text(cli.Printable(what)))
+		t.Add(cli.Text(text.Printable(cmp.Or(r.Name, r.Key))), coloured(r.Word(), resultColour(r)), cli.Text(text.Printable(what)))
 	}
 	if err := s.Table(t); err != nil {
 		return err
 	}
 	var parts []string
 	for _, state := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, cli.Thousands(counts[state])+" "+state)
+		parts = append(parts, text.Thousands(counts[state])+" "+state)
 	}
-	s.Line("%s: %s", cli.Count(len(list), "input", "inputs"), strings.Join(parts, ", "))
+	s.Line("%s: %s", text.Count(len(list), "input", "inputs"), strings.Join(parts, ", "))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/cli"
+	"reprise/internal/text"
 	"reprise/ops"
 	"reprise/tasks"
 )
@@ -42,10 +43,10 @@ func (s *session) printSources(r ops.SourcesReport) error {
 	for _, src := range r.Sources {
 		rate, latency := "–", "–"
 		if src.PerMinute > 0 {
-			rate = cli.Thousands(src.PerMinute) + learned(src.RateLearned)
+			rate = text.Thousands(src.PerMinute) + learned(src.RateLearned)
 		}
 		if src.LatencyMS > 0 {
-			latency = cli.Span(time.Duration(src.LatencyMS) * time.Millisecond)
+			latency = text.Span(time.Duration(src.LatencyMS) * time.Millisecond)
 		}
 		t.Add(cli.Text(src.Source+"/"+string(src.Path)), cli.Number(inFlight(src.InFlight, src.Limit)+learned(src.LimitLearned)), cli.Number(rate), numberOr(src.SuccessesPerMin),
 			cli.Number(fmt.Sprintf("%.0f %%", src.Health*100)), cli.Number(latency), coloured(src.State, colourOf(src)), cli.Text(or(s.budgets(src.Budgets))))
@@ -55,7 +56,7 @@ func (s *session) printSources(r ops.SourcesReport) error {
 	}
 	s.Line("together %s in flight%s", inFlight(r.InFlight, r.Limit), after("; budgets: ", s.budgets(r.Budgets)))
 	for _, g := range r.Groups {
-		s.Line("group %s: %s in flight%s", g.Name, cli.Thousands(g.InFlight), after("; budgets: ", s.budgets(g.Budgets)))
+		s.Line("group %s: %s in flight%s", g.Name, text.Thousands(g.InFlight), after("; budgets: ", s.budgets(g.Budgets)))
 	}
 	return nil
 }
@@ -79,19 +80,19 @@ func learned(is bool) string {
 
 func inFlight(n, limit int64) string {
 	if limit <= 0 {
-		return cli.Thousands(n)
+		return text.Thousands(n)
 	}
-	return cli.Thousands(n) + "/" + cli.Thousands(limit)
+	return text.Thousands(n) + "/" + text.Thousands(limit)
 }
 
 // budgets says how far unit budgets are used: "day 61 % of 2,000".
 func (s *session) budgets(list []ops.Budget) string {
 	var parts []string
 	for _, b := range list {
-		part := fmt.Sprintf("%s %s of %s", b.Period, cli.Share(b.Spent+b.Reserved, b.Cap), cli.Thousands(b.Cap))
+		part := fmt.Sprintf("%s %s of %s", b.Period, text.Share(b.Spent+b.Reserved, b.Cap), text.Thousands(b.Cap))
 		switch {
 		case b.Missing:
-			part = fmt.Sprintf("%s of %s, not counted yet", b.Period, cli.Thousands(b.Cap))
+			part = fmt.Sprintf("%s of %s, not counted yet", b.Period, text.Thousands(b.Cap))
 		case b.Spent+b.Reserved >= b.Cap:
 			part += ", used up until " + s.At(at(b.Resets))
 		}
@@ -158,7 +159,7 @@ func (s *session) printHalts(r ops.HaltsReport) error {
 			probe = s.Until(*h.ProbeAt)
 		}
 		t.Add(cli.Text(h.Source+"/"+string(h.Path)), coloured(h.Reason, cli.Red), cli.Text(s.Since(at(h.Since))), cli.Text(h.By),
-			cli.Text(or(cli.Short(h.RefusedToken, 9))), cli.Text(probe), cli.Number(cli.Thousands(h.Waiting)))
+			cli.Text(or(text.Short(h.RefusedToken, 9))), cli.Text(probe), cli.Number(text.Thousands(h.Waiting)))
 	}
 	if len(r.Halts) == 0 {
 		s.Line("nothing is halted")
@@ -166,7 +167,7 @@ func (s *session) printHalts(r ops.HaltsReport) error {
 		return err
 	}
 	if r.BlockedForAWhile > 0 {
-		s.Line("%s blocked for a while by a throttle or breaker: inspect sources", cli.Count(r.BlockedForAWhile, "more is", "more are"))
+		s.Line("%s blocked for a while by a throttle or breaker: inspect sources", text.Count(r.BlockedForAWhile, "more is", "more are"))
 	}
 	return nil
 }
@@ -198,11 +199,11 @@ func (s *session) printResume(r ops.ResumeReport) {
 	}
 	dryRun := false
 	for _, src := range r.Sources {
-		waiting := cli.Count(src.Waiting, "waiting task", "waiting tasks")
+		waiting := text.Count(src.Waiting, "waiting task", "waiting tasks")
 		if src.DryRun {
 			dryRun = true
 			s.Line("%s/%s (%s): would probe with one waiting task, then run %s and replay %s archived for an account reason; %s",
-				src.Source, src.Path, src.Was, waiting, cli.Thousands(*src.Archived), s.resumeCost(src))
+				src.Source, src.Path, src.Was, waiting, text.Thousands(*src.Archived), s.resumeCost(src))
 			continue
 		}
 		s.Line("%s/%s (was %s) is half-open: a worker probes it with the first of %s", src.Source, src.Path, src.Was, waiting)
@@ -220,9 +221,9 @@ func (s *session) resumeCost(r ops.Resumed) string {
 	if r.Path == tasks.Enterprise {
 		return "the units depend on the length of the recordings"
 	}
-	out := cli.Count(*r.Units, "unit", "units") + ", " + s.money(*r.Units)
+	out := text.Count(*r.Units, "unit", "units") + ", " + s.money(*r.Units)
 	if r.About != nil {
-		out += ", about " + cli.Span(time.Duration(*r.About*float64(time.Second)))
+		out += ", about " + text.Span(time.Duration(*r.About*float64(time.Second)))
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/cli"
+	"reprise/internal/text"
 	"reprise/ops"
 	"reprise/store"
 	"reprise/tasks"
@@ -115,18 +116,18 @@ func (s *session) taskTable(list []ops.Task) cli.Table {
 		if r.Final {
 			state += ", final"
 		}
-		t.Add(cli.Text(nameText(r.Name)), cli.Text(ops.ShortKey(r.Key)), cli.Text(cli.Printable(r.Queue)), coloured(state, colour), cli.Text(or(string(r.Outcome))),
-			cli.Text(cli.Span(s.Now.Sub(at(r.UpdatedAt)))+" ago"), cli.Text(cli.Short(s.reason(r), 110)))
+		t.Add(cli.Text(nameText(r.Name)), cli.Text(ops.ShortKey(r.Key)), cli.Text(text.Printable(r.Queue)), coloured(state, colour), cli.Text(or(string(r.Outcome))),
+			cli.Text(text.Span(s.Now.Sub(at(r.UpdatedAt)))+" ago"), cli.Text(text.Short(s.reason(r), 110)))
 	}
 	return t
 }
 
 // reason is what a task waits for, or its reason without the outcome, which has its own column.
 func (s *session) reason(r ops.Task) string {
-	waits := cli.Printable(r.WaitsFor)
+	waits := text.Printable(r.WaitsFor)
 	switch {
 	case waits == "":
-		return cli.Printable(withoutOutcome(r.Reason, r.Outcome))
+		return text.Printable(withoutOutcome(r.Reason, r.Outcome))
 	case r.StartsWhen != "":
 		return waits + "; starts " + r.StartsWhen
 	case r.Starts != nil:
@@ -151,8 +152,8 @@ func nameText(name string) string {
 	case !strings.Contains(name, "://"):
 		name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	}
-	if r := []rune(cli.Printable(name)); len(r) > nameWidth {
+	if r := []rune(text.Printable(name)); len(r) > nameWidth {
 		return "…" + string(r[len(r)-nameWidth+1:])
 	}
-	return cli.Printable(name)
+	return text.Printable(name)
 }

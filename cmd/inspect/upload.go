@@ -11,6 +11,7 @@ import (
 
 	"reprise/idempotency"
 	"reprise/internal/cli"
+	"reprise/internal/text"
 	"reprise/ops"
 )
 
@@ -62,7 +63,7 @@ func (f *uploadFlags) chosen() bool {
 	return f.source != "" || f.period.chosen() || len(f.audioIDs) > 0
 }
 
-func (f *uploadFlags) filter(t cli.Times) (out idempotency.Filter, err error) {
+func (f *uploadFlags) filter(t text.Times) (out idempotency.Filter, err error) {
 	out = idempotency.Filter{Source: f.source, AudioIDs: f.audioIDs, Limit: f.limit}
 	for _, state := range f.states {
 		out.States = append(out.States, idempotency.State(state))
@@ -112,7 +113,7 @@ func (s *session) printUploads(r ops.UploadsReport, f idempotency.Filter) error 
 		uncertain = uncertain || u.State == idempotency.Uncertain
 		sent, reason := "–", ""
 		if u.Send != nil {
-			sent, reason = s.Since(at(u.Send.SentAt)), cli.Short(cli.Printable(u.Send.Reason), 80)
+			sent, reason = s.Since(at(u.Send.SentAt)), text.Short(text.Printable(u.Send.Reason), 80)
 		}
 		t.Add(cli.Text(ops.ShortKey(u.Key)), cli.Text(u.Source), cli.Number(strconv.FormatInt(u.AudioID, 10)), coloured(string(u.State), uploadColour(u.State)), cli.Text(sent), cli.Text(reason))
 	}
@@ -134,7 +135,7 @@ func noUploads(r ops.UploadsReport, states []idempotency.State) string {
 	var parts []string
 	for _, state := range idempotency.States {
 		if n := r.Others[state]; n > 0 {
-			parts = append(parts, cli.Thousands(n)+" "+string(state))
+			parts = append(parts, text.Thousands(n)+" "+string(state))
 		}
 	}
 	return what + after("; --state all lists the ", strings.Join(parts, ", "))
@@ -172,7 +173,7 @@ func newUploadsShow(a *app) *cobra.Command {
 }
 
 func (s *session) printUpload(d ops.UploadDetail) {
-	content := cli.Short(d.SHA256, 13)
+	content := text.Short(d.SHA256, 13)
 	if content == "" {
 		content = "of a URL"
 	}
@@ -182,7 +183,7 @@ func (s *session) printUpload(d ops.UploadDetail) {
 	}
 	for _, send := range d.Sends {
 		s.Line("  send      generation %d %s at %s, %s%s%s", send.Generation, send.State, s.At(at(send.SentAt)), send.AttemptID,
-			after(", request id ", cli.Printable(send.RequestID)), after(": ", cli.Printable(send.Reason)))
+			after(", request id ", text.Printable(send.RequestID)), after(": ", text.Printable(send.Reason)))
 	}
 	for _, t := range d.Trail {
 		s.Line("  decided   %s %s: %s (%s)", s.At(at(t.At)), t.Who, t.What, t.Why)
@@ -249,7 +250,7 @@ func (s *session) chooseUploads(ctx context.Context, f uploadFlags, r *ops.Resol
 		s.Line("%s", noUploads(found, filter.States))
 		return true, nil
 	case !yes:
-		return false, cli.Errorf(cli.Usage, "this would decide about %s: add --yes, or give keys", cli.Count(len(r.Keys), "upload", "uploads"))
+		return false, cli.Errorf(cli.Usage, "this would decide about %s: add --yes, or give keys", text.Count(len(r.Keys), "upload", "uploads"))
 	}
 	return false, nil
 }
@@ -284,7 +285,7 @@ func (s *session) resolve(ctx context.Context, r ops.ResolveRequest) error {
 
 func (s *session) printResolved(row ops.Resolved, as idempotency.Resolution) {
 	if row.Error != "" {
-		fmt.Fprintf(s.Err, "inspect: %s: %s\n", row.Key, cli.Printable(row.Error))
+		fmt.Fprintf(s.Err, "inspect: %s: %s\n", row.Key, text.Printable(row.Error))
 		return
 	}
 	what := "settled: it arrived"
@@ -325,7 +326,7 @@ are blocked, because what it lacks may have been sent. Check what it lacks befor
 						s.Line("nothing to adopt: the ledger is the one that is remembered")
 						return nil
 					}
-					s.Line("adopted: ledger %s at %d in place of %s at %d; uploads go on", cli.Short(r.Mark.Ledger, 9), r.Mark.Seq, cli.Short(r.Remembered.Ledger, 9), r.Remembered.Seq)
+					s.Line("adopted: ledger %s at %d in place of %s at %d; uploads go on", text.Short(r.Mark.Ledger, 9), r.Mark.Seq, text.Short(r.Remembered.Ledger, 9), r.Remembered.Seq)
 					return nil
 				})
 			})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/cli"
+	"reprise/internal/text"
 	"reprise/ops"
 )
 
@@ -37,7 +38,7 @@ func newWhy(a *app) *cobra.Command {
 						s.printWhy(w)
 					}
 					if r.More > 0 {
-						s.Line("\nand %s of that name: inspect results %s", cli.Count(r.More, "more task", "more tasks"), ops.ShownName(args[0]))
+						s.Line("\nand %s of that name: inspect results %s", text.Count(r.More, "more task", "more tasks"), ops.ShownName(args[0]))
 					}
 					return nil
 				})
@@ -51,7 +52,7 @@ func (s *session) printWhy(w ops.Why) {
 	row := func(name, format string, args ...any) { s.Line("  %-9s %s", name, fmt.Sprintf(format, args...)) }
 	age := ""
 	if w.PendingSince != nil && w.StartsText != "" {
-		age = " for " + cli.Span(s.Now.Sub(*w.PendingSince))
+		age = " for " + text.Span(s.Now.Sub(*w.PendingSince))
 	}
 	s.Line("%s%s   %s", s.Paint(w.State, whyColour(w.State)), age, whyTitle(w))
 	row("because", "%s", w.Because)
@@ -59,7 +60,7 @@ func (s *session) printWhy(w ops.Why) {
 		row("starts", "%s", w.StartsText)
 	}
 	attempts := fmt.Sprintf("counted %d of %d, possibly billed %d of %d; %s, %s", w.Counted, w.MaxAttempts, w.PossiblyBilled, w.MaxBilled,
-		cli.Count(w.Calls.Calls, "call", "calls"), cli.Count(w.Calls.Units, "unit", "units"))
+		text.Count(w.Calls.Calls, "call", "calls"), text.Count(w.Calls.Units, "unit", "units"))
 	if w.Calls.Units > 0 {
 		attempts += " billed at most, " + w.Calls.Sentence()
 	}
@@ -82,7 +83,7 @@ func (s *session) printWhy(w ops.Why) {
 		}
 		row("budgets", "%s of %s", s.budgets([]ops.Budget{b}), of)
 	}
-	row("queue", "%s, %s waiting, %s running, %s%s", w.Queue, cli.Thousands(w.Waiting), cli.Thousands(w.Running), cli.Count(w.Workers, "worker", "workers"), after(", paused: ", w.PausedFor))
+	row("queue", "%s, %s waiting, %s running, %s%s", w.Queue, text.Thousands(w.Waiting), text.Thousands(w.Running), text.Count(w.Workers, "worker", "workers"), after(", paused: ", w.PausedFor))
 	label = "to do"
 	for _, todo := range w.ToDo {
 		row(label, "%s", todo)
@@ -114,13 +115,13 @@ func whyTitle(w ops.Why) string {
 	if w.Input != "" {
 		parts = append(parts, w.Input)
 	}
-	return cli.Printable(strings.Join(parts, ", "))
+	return text.Printable(strings.Join(parts, ", "))
 }
 
 func (s *session) lastText(w ops.Why) string {
-	text := string(w.LastOutcome)
+	last := string(w.LastOutcome)
 	if w.LastAt != nil {
-		text += ", " + s.Since(*w.LastAt)
+		last += ", " + s.Since(*w.LastAt)
 	}
-	return text + after(", request id ", cli.Printable(w.RequestID)) + after(": ", cli.Short(cli.Printable(withoutOutcome(w.LastReason, w.LastOutcome)), 120))
+	return last + after(", request id ", text.Printable(w.RequestID)) + after(": ", text.Short(text.Printable(withoutOutcome(w.LastReason, w.LastOutcome)), 120))
 }

@@ -14,9 +14,9 @@ import (
 	"reprise/examples/audio"
 	"reprise/intake"
 	"reprise/internal/auddsim"
-	"reprise/internal/cli"
 	"reprise/internal/redisconn"
 	"reprise/internal/settings"
+	"reprise/internal/text"
 	"reprise/store"
 	"reprise/tasks"
 )
@@ -183,7 +183,7 @@ func line(r intake.Result) string {
 	if r.Verdict != tasks.Done {
 		return fmt.Sprintf("%-10s %-24s %s", r.Verdict, name, r.Reason)
 	}
-	return fmt.Sprintf("%-10s %-24s %s", strings.ReplaceAll(string(r.Outcome), "_", " "), name, cli.Song(r.Result))
+	return fmt.Sprintf("%-10s %-24s %s", strings.ReplaceAll(string(r.Outcome), "_", " "), name, text.Song(r.Result))
 }
 
 // unpack writes the embedded clips into a folder and returns their names by path:

@@ -11,6 +11,7 @@ import (
 
 	"reprise/internal/redisconn"
 	"reprise/internal/settings"
+	"reprise/internal/text"
 )
 
 // Connection is the settings that the commands which talk to a queue share.
@@ -86,7 +87,7 @@ func (c Connection) Money(units int64) string {
 	if c.Price == 0 {
 		return "price unknown (--price-per-1000)"
 	}
-	return fmt.Sprintf("%s at %s/1000", Dollars(c.Cost(units)), Dollars(c.Price))
+	return fmt.Sprintf("%s at %s/1000", text.Dollars(c.Cost(units)), text.Dollars(c.Price))
 }
 
 // Cost is the price of units in dollars.

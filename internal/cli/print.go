@@ -90,17 +90,18 @@ func (p *Printer) Table(t Table) error {
 		}
 	}
 	for _, row := range rows {
-		line := ""
+		var line strings.Builder
 		for i, c := range row {
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c.Text))
 			text := p.Paint(c.Text, c.Colour)
 			if c.Right {
-				line += pad + text + "  "
+				text = pad + text
 			} else {
-				line += text + pad + "  "
+				text += pad
 			}
+			line.WriteString(text + "  ")
 		}
-		if _, err := fmt.Fprintln(p.Out, strings.TrimRight(line, " ")); err != nil {
+		if _, err := fmt.Fprintln(p.Out, strings.TrimRight(line.String(), " ")); err != nil {
 			return fmt.Errorf("write table: %w", err)
 		}
 	}

@@ -149,12 +149,15 @@ func errorCode(t *testing.T, err error) int {
 
 func TestConfirmAcceptsYesOnly(t *testing.T) {
 	t.Parallel()
-	for answer, want := range map[string]bool{"y\n": true, " YES \n": true, "n\n": false, "": false, "yeah\n": false} {
+	for _, c := range []struct {
+		answer string
+		want   bool
+	}{{"y\n", true}, {" YES \n", true}, {"n\n", false}, {"", false}, {"yeah\n", false}} {
 		var errs bytes.Buffer
-		p := &Process{In: strings.NewReader(answer), Err: &errs}
+		p := &Process{In: strings.NewReader(c.answer), Err: &errs}
 		got, err := p.Confirm(t.Context(), "Send it?")
 		require.NoError(t, err)
-		require.Equal(t, want, got, answer)
+		require.Equal(t, c.want, got, c.answer)
 		require.Equal(t, "Send it? [y/N] ", errs.String())
 		require.False(t, p.Interactive())
 	}

@@ -17,12 +17,12 @@ import (
 // bare 70 could mean either and is refused.
 type Share float64
 
-// text is the value of a variable or flag. Unlike text in a file it may stand
+// argument is the value of a variable or flag. Unlike text in a file it may stand
 // for a number, a switch or a list.
-type text string
+type argument string
 
 // as converts t to what the type is written as in a file, if it can.
-func (t text) as(typ reflect.Type) any {
+func (t argument) as(typ reflect.Type) any {
 	trimmed := strings.TrimSpace(string(t))
 	var value any
 	err := strconv.ErrSyntax
@@ -52,7 +52,7 @@ func (t text) as(typ reflect.Type) any {
 // unit.
 func convert(from, to reflect.Value) (any, error) {
 	raw := from.Interface()
-	if t, ok := raw.(text); ok {
+	if t, ok := raw.(argument); ok {
 		raw = t.as(to.Type())
 	}
 	expect := func(ok bool, what string) (any, error) {

@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"regexp"
+	"reprise/internal/text"
 	"slices"
 	"strings"
 )
@@ -58,7 +59,7 @@ func unknownVariables(ks keys, src Source, also []string) (errs []error) {
 			section, _, found := strings.Cut(k.path, ".*")
 			return found && strings.HasPrefix(name, EnvName(section)+"_")
 		})
-		near := Nearest(word, known)
+		near := text.Nearest(word, known)
 		switch {
 		case inFile >= 0:
 			section, _, _ := strings.Cut(ks[inFile].path, ".*")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"reprise/internal/text"
 	"slices"
 	"strings"
 
@@ -129,7 +130,7 @@ func (c *keyCheck) value(value any, path, pattern string) {
 }
 
 func (c *keyCheck) unknown(name, section string, known []string) {
-	if near := Nearest(name, known); near != "" {
+	if near := text.Nearest(name, known); near != "" {
 		c.fail(join(section, name), fmt.Errorf("unknown key, did you mean %s?", join(section, near)))
 	} else if !c.shared {
 		c.fail(join(section, name), errors.New("unknown key"))
@@ -139,7 +140,7 @@ func (c *keyCheck) unknown(name, section string, known []string) {
 // readSecret replaces base_file by base in a section.
 func readSecret(section map[string]any, base string) error {
 	file, ok := section[base+fileSuffix].(string)
-	if t, given := section[base+fileSuffix].(text); given {
+	if t, given := section[base+fileSuffix].(argument); given {
 		file, ok = string(t), true
 	}
 	delete(section, base+fileSuffix)

@@ -70,7 +70,7 @@ func Load(into any, src Source) (*Loaded, error) {
 	check.section(values, "", "")
 	fresh := reflect.New(target.Elem().Type())
 	fresh.Elem().Set(target.Elem())
-	errs := append(check.errs, decode(values, fresh.Interface())...)
+	errs := slices.Concat(check.errs, decode(values, fresh.Interface()))
 	if len(errs) == 0 {
 		errs = l.finish(fresh.Elem(), ks, src)
 	}
@@ -101,7 +101,7 @@ func (l *Loaded) given(src Source, ks keys) (map[string]any, error) {
 		for _, path := range []string{k.path, k.path + fileSuffix} {
 			value := Getenv(src.Environ, EnvName(path))
 			if value != "" && !k.fileOnly() && (path == k.path || k.secret()) {
-				put(path, EnvName(path), text(value))
+				put(path, EnvName(path), argument(value))
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func (l *Loaded) given(src Source, ks keys) (map[string]any, error) {
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
 		}
-		put(key, "--"+name, text(value))
+		put(key, "--"+name, argument(value))
 	}
 	return out, nil
 }

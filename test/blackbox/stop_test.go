@@ -59,7 +59,7 @@ func TestEveryFileHasOneResultAndOneUnitWhenAWorkerIsStopped(t *testing.T) {
 			}
 			require.Len(t, r.Calls(store.CallFilter{}), files)
 			again := enqueueFolder(t, r, filepath.Dir(clips[0]))
-			require.Equal(t, files, again.Statuses["already_done"], "enqueued again, every file is known")
+			require.Equal(t, files, again.Statuses["already_done"], "enqueued again, every file is already done")
 			require.EqualValues(t, files, bill(t, url, "0").Units)
 		})
 	}

@@ -19,7 +19,7 @@ var drawing = map[string]room{
 	"idempotency": {[]string{"tasks"}, "the ledger works on a *sql.DB it is given"},
 	"spool":       {[]string{"tasks"}, "the spool stores bytes: it knows tasks only"},
 	"intake": {
-		[]string{"tasks", "admission", "idempotency", "store", "spool", "internal/queue", "internal/redisconn", "internal/settings"},
+		[]string{"tasks", "admission", "idempotency", "store", "spool", "internal/queue", "internal/redisconn", "internal/settings", "internal/text"},
 		"enqueuing needs no AudD client, no policy and no engine",
 	},
 	"worker": {
@@ -40,7 +40,7 @@ var drawing = map[string]room{
 		"a command does not import another command",
 	},
 	"cmd/enqueue": {
-		[]string{"tasks", "intake", "admission", "idempotency", "store", "spool", "internal/cli", "internal/redisconn", "internal/settings"},
+		[]string{"tasks", "intake", "admission", "idempotency", "store", "spool", "internal/cli", "internal/redisconn", "internal/settings", "internal/text"},
 		"the producer goes through intake and needs no API token",
 	},
 	"cmd/inspect": {
@@ -69,7 +69,7 @@ var drawing = map[string]room{
 		"a redis-server for tests knows nothing of jobs but where asynq keeps them",
 	},
 	"internal/text":      {nil, "writing numbers and moments needs nothing of ours"},
-	"internal/settings":  {nil, "reading settings knows nothing of who has them"},
+	"internal/settings":  {[]string{"internal/text"}, "reading settings knows nothing of who has them"},
 	"internal/testaudio": {nil, "test audio is bytes"},
 }
 
