@@ -1,4 +1,4 @@
-// Package audio holds the sample clips that `worker dev` enqueues.
+// Package audio holds the sample clips that `worker dev` queues.
 package audio
 
 import "embed"

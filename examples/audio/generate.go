@@ -1,14 +1,14 @@
 //go:build ignore
 
-// Command generate writes the sample clips beside it. The tunes are made here,
-// note by note, so that nobody else's music is in the repository. It needs
-// ffmpeg with libmp3lame and libvorbis; its output is committed, so only
-// someone who changes a tune runs it:
+// Command generate writes the sample clips of this folder. It composes the tunes
+// itself, so that the repository holds no music of others. It needs ffmpeg with
+// libmp3lame and libvorbis. Its output is committed; run it after changing a
+// tune:
 //
 //	go run examples/audio/generate.go
 //
-// The names matter: the simulator decides by the words match, unknown, broken,
-// flaky and long how it answers.
+// The simulator answers by the words match, unknown, broken, flaky and long in
+// the names.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"path/filepath"
 )
 
-const rate = 16000 // samples per second of everything made here
+const rate = 16000 // samples per second of every clip
 
 func main() {
 	dir := "examples/audio"
@@ -58,8 +58,8 @@ func generate(ctx context.Context, dir string) error {
 	return nil
 }
 
-// encode pipes mono 16-bit samples through ffmpeg, without anything in the
-// output that depends on the day or on ffmpeg's version.
+// encode pipes mono 16-bit samples through ffmpeg. The output does not depend on
+// the date or on the version of ffmpeg.
 func encode(ctx context.Context, path, title string, pcm []float64, codec []string) error {
 	args := []string{
 		"-v", "error", "-y", "-f", "s16le", "-ar", fmt.Sprint(rate), "-ac", "1", "-i", "pipe:0",
@@ -112,7 +112,7 @@ func paperBoats(seconds int) []float64 {
 	return out
 }
 
-// hum is one wavering voice that follows no song.
+// hum is one wavering voice without a melody.
 func hum(seconds int) []float64 {
 	out := make([]float64, seconds*rate)
 	phase := 0.0
@@ -139,7 +139,7 @@ func radio(seconds int) []float64 {
 	return out
 }
 
-// longMix strings eight different loops together, as a DJ set would.
+// longMix joins eight different loops, as a DJ set does.
 func longMix(seconds int) []float64 {
 	out := make([]float64, seconds*rate)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -162,9 +162,9 @@ func longMix(seconds int) []float64 {
 	return out
 }
 
-// brokenWAV has the header of a PCM file, so that it passes for audio, and a
-// body of bytes that no decoder makes sense of: the fmt chunk names a codec
-// that does not exist and the data chunk claims more than there is.
+// brokenWAV has the header of a WAV file, so that it is taken for audio, and a
+// body that cannot be decoded: the fmt chunk names a codec that does not exist
+// and the data chunk is shorter than it says.
 func brokenWAV() []byte {
 	random := rand.New(rand.NewPCG(5, 6))
 	body := make([]byte, 6000)

@@ -1,8 +1,8 @@
 // Package child runs a process that does not outlive this one: the embedded
 // Redis, the workers of benchmarks and the commands of tests.
 //
-// On Linux the kernel signals the child when this process dies, however it
-// dies. Elsewhere a child survives a parent that was killed with SIGKILL.
+// On Linux the kernel signals the child when this process ends, even by SIGKILL.
+// Elsewhere a child survives a parent that was killed with SIGKILL.
 package child
 
 import (
@@ -22,13 +22,13 @@ type Process struct {
 	err  error // how it ended; written before done is closed
 }
 
-// outputDelay is how long the output of an ended child is awaited: a process
-// that it started may hold it open.
+// outputDelay bounds the wait for the output of an ended child: a process that
+// it started may keep the output open.
 const outputDelay = 2 * time.Second
 
-// Start runs cmd in a process group of its own and watches it; what cmd says
-// of system attributes is replaced. The kernel sends the child death when this
-// process dies (Linux only).
+// Start runs cmd in a process group of its own and waits for it in the
+// background. It replaces cmd.SysProcAttr. On Linux the kernel sends the child
+// the signal death when this process ends.
 func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	cmd.SysProcAttr = attr(death)
 	cmd.WaitDelay = outputDelay
@@ -41,9 +41,9 @@ func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	return p, nil
 }
 
-// hold forks the child and stays on that OS thread until the child has ended:
-// the kernel sends the death signal when the forking thread ends, and the Go
-// runtime ends idle threads.
+// hold starts the child and keeps its OS thread until the child has ended: the
+// kernel sends the death signal when the thread that started the child ends, and
+// the Go runtime ends idle threads.
 func (p *Process) hold(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -59,18 +59,17 @@ func (p *Process) hold(started chan<- error) {
 // Pid is the child's process id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Done is closed when the child has ended, by whatever cause, and its output
-// was read.
+// Done is closed when the child has ended and its output was read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits until Done and says how the child ended, as exec.Cmd's Wait does:
-// nil for exit code 0.
+// Wait waits until Done and returns the error of exec.Cmd.Wait: nil for exit
+// code 0.
 func (p *Process) Wait() error {
 	<-p.done
 	return p.err
 }
 
-// Cause is Wait where an end was not expected: exit code 0 is an error, too.
+// Cause is Wait for a child that should not have ended: exit code 0 is an error, too.
 func (p *Process) Cause() error {
 	if err := p.Wait(); err != nil {
 		return err
@@ -96,8 +95,8 @@ func (p *Process) Signal(sig os.Signal) error {
 	return nil
 }
 
-// Kill ends the child at once and waits until it is gone.
+// Kill kills the child and waits until it has ended.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // it fails only when there is nothing left to kill
+	_ = p.cmd.Process.Kill() // it fails only when the child has ended
 	<-p.done
 }

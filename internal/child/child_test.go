@@ -18,7 +18,7 @@ import (
 	"reprise/internal/child"
 )
 
-// asParent makes this test binary a parent that is killed.
+// asParent makes this test binary a parent that will be killed.
 const asParent = "CHILD_TEST_AS_PARENT"
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beParent starts a child and, once asked to, says its process id; then it waits to be killed.
+// beParent starts a child, prints its process id and waits to be killed.
 func beParent() {
 	p, err := child.Start(exec.Command("sleep", "600"), syscall.SIGKILL)
 	if err != nil {
@@ -40,7 +40,7 @@ func beParent() {
 	os.Exit(1)
 }
 
-func TestAChildEndsWithItsKilledParent(t *testing.T) {
+func TestChildEndsWithItsKilledParent(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("only Linux sends a death signal")
@@ -50,22 +50,22 @@ func TestAChildEndsWithItsKilledParent(t *testing.T) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	said, err := bufio.NewReader(out).ReadString('\n')
+	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
 	require.NoError(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(said))
-	require.NoError(t, err, said)
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	require.NoError(t, err, line)
 	require.Eventually(t, func() bool { return ended(pid) }, time.Minute, 10*time.Millisecond)
 }
 
-// ended reports whether a process is gone, or waits for somebody to ask how it ended.
+// ended reports whether a process has ended, also when its parent has not read its status.
 func ended(pid int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	return err != nil || strings.Contains(string(status), "\nState:\tZ")
 }
 
-func TestAnEndIsToldWithItsExitCode(t *testing.T) {
+func TestWaitReportsTheExitCode(t *testing.T) {
 	t.Parallel()
 	for code := range 3 {
 		p, err := child.Start(exec.Command("sh", "-c", fmt.Sprintf("exit %d", code)), syscall.SIGKILL)
@@ -78,7 +78,7 @@ func TestAnEndIsToldWithItsExitCode(t *testing.T) {
 	}
 }
 
-func TestAKilledChildHasNoExitCode(t *testing.T) {
+func TestKilledChildHasNoExitCode(t *testing.T) {
 	t.Parallel()
 	p, err := child.Start(exec.Command("sleep", "600"), syscall.SIGKILL)
 	require.NoError(t, err)
@@ -88,25 +88,25 @@ func TestAKilledChildHasNoExitCode(t *testing.T) {
 	require.ErrorContains(t, p.Wait(), "killed")
 }
 
-func TestACommandThatIsNotThereIsAnError(t *testing.T) {
+func TestMissingCommandIsAnError(t *testing.T) {
 	t.Parallel()
 	_, err := child.Start(exec.Command("/nonexistent/command"), syscall.SIGKILL)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestAnOutputThatAGrandchildHoldsOpenIsNotAwaitedForLong(t *testing.T) {
+func TestWaitForOutputHeldByAGrandchildIsBounded(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	said, err := os.CreateTemp(t.TempDir(), "pid")
+	pidFile, err := os.CreateTemp(t.TempDir(), "pid")
 	require.NoError(t, err)
-	defer said.Close()
+	defer pidFile.Close()
 	cmd := exec.Command("sh", "-c", "sleep 300 & echo $! >&2; wait")
-	cmd.Stdout, cmd.Stderr = &out, said // a file of ours is nothing to wait for
+	cmd.Stdout, cmd.Stderr = &out, pidFile // exec.Cmd waits for no file
 	p, err := child.Start(cmd, syscall.SIGKILL)
 	require.NoError(t, err)
 	var grandchild int
 	require.Eventually(t, func() bool {
-		text, err := os.ReadFile(said.Name())
+		text, err := os.ReadFile(pidFile.Name())
 		if err != nil || !bytes.HasSuffix(text, []byte("\n")) {
 			return false
 		}

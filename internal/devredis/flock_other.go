@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// flock has no equivalent here that a child could inherit.
+// flock is not supported: a child cannot inherit the lock here.
 func flock(*os.File) (held bool, err error) { return false, errors.ErrUnsupported }
 
-// alive is never asked here: nothing is ever found locked.
+// alive is never called: without flock no folder is locked.
 func alive(int) bool { return true }

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// flock takes an exclusive lock without waiting; held says that another has it.
+// flock takes an exclusive lock without waiting. held reports that another
+// process has it.
 func flock(f *os.File) (held bool, err error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -17,7 +18,7 @@ func flock(f *os.File) (held bool, err error) {
 	return false, err
 }
 
-// alive says whether a process with that id exists.
+// alive reports whether a process with that id exists.
 func alive(pid int) bool {
 	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

@@ -16,19 +16,19 @@ const (
 	KindMemory = "miniredis"    // in this process, nothing on disk
 )
 
-// Config says where the embedded Redis keeps its data. Start validates it.
+// Config configures the embedded Redis. Start validates it.
 type Config struct {
-	// Dir is the data folder, made when missing (mode 0700). Required unless Ephemeral.
+	// Dir is the data folder, created when missing (mode 0700). Required unless Ephemeral.
 	Dir string
-	// Ephemeral asks for miniredis even when a redis-server is on PATH. Default false.
+	// Ephemeral uses miniredis even with a redis-server on PATH. Default false.
 	Ephemeral bool
 	// StartTimeout bounds the wait until the child has loaded its data. Default one minute.
 	StartTimeout time.Duration
-	// StopTimeout is how long Close lets the child end by itself. Default 10 s.
+	// StopTimeout is how long Close waits before it kills the child. Default 10 s.
 	StopTimeout time.Duration
 }
 
-// DefaultConfig is Config with its defaults and no Dir.
+// DefaultConfig returns the defaults, without Dir.
 func DefaultConfig() Config {
 	return Config{StartTimeout: time.Minute, StopTimeout: 10 * time.Second}
 }
@@ -37,13 +37,13 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	var errs []error
 	if c.Dir == "" && !c.Ephemeral {
-		errs = append(errs, errors.New("embedded redis Dir: want a data folder unless Ephemeral is set"))
+		errs = append(errs, errors.New("embedded redis Dir: required unless Ephemeral is set"))
 	}
 	if c.StartTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("embedded redis StartTimeout %s: want more than 0", c.StartTimeout))
+		errs = append(errs, fmt.Errorf("embedded redis StartTimeout %s: must be more than 0", c.StartTimeout))
 	}
 	if c.StopTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("embedded redis StopTimeout %s: want more than 0", c.StopTimeout))
+		errs = append(errs, fmt.Errorf("embedded redis StopTimeout %s: must be more than 0", c.StopTimeout))
 	}
 	return errors.Join(errs...)
 }
@@ -51,16 +51,16 @@ func (c Config) Validate() error {
 // Instance is a running embedded Redis. Its fields do not change; its methods
 // are safe for concurrent use.
 type Instance struct {
-	// Network and Addr are what to dial: "unix" and a socket path, or "tcp" and host:port.
+	// Network and Addr are its address: "unix" and a socket path, or "tcp" and host:port.
 	Network, Addr string
-	// URL is the same for redis.ParseURL, database 0. Other processes of this
-	// user reach the instance by it, no longer than it runs.
+	// URL is the address for redis.ParseURL, database 0. Other processes of this
+	// user can use it while the instance runs.
 	URL string
 	// Kind is KindServer or KindMemory.
 	Kind string
-	// Durable says whether tasks survive the end of this process.
+	// Durable reports whether tasks survive the end of this process.
 	Durable bool
-	// Note is one sentence for the person at the terminal.
+	// Note is a sentence for the user that says where tasks are kept.
 	Note string
 
 	done   <-chan struct{}
@@ -70,14 +70,14 @@ type Instance struct {
 }
 
 // Start runs the embedded Redis and returns when it answers. ctx bounds the
-// start only. Errors: ErrInUse (as *InUseError) when the folder has an instance
-// already; otherwise the child's failure with the end of its log.
+// start only. It returns an *InUseError when another instance uses the folder,
+// else the child's failure with the end of its log.
 func Start(ctx context.Context, cfg Config) (*Instance, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("start embedded redis: %w", err)
 	}
 	if cfg.Ephemeral {
-		return startMemory("asked for")
+		return startMemory("requested")
 	}
 	binary, err := redisproc.Find()
 	if errors.Is(err, redisproc.ErrNoBinary) {
@@ -89,8 +89,7 @@ func Start(ctx context.Context, cfg Config) (*Instance, error) {
 	return startServer(ctx, cfg, binary)
 }
 
-// Done is closed when the instance has ended: after Close, or because the
-// child died by itself.
+// Done is closed when the instance has ended, after Close or unexpectedly.
 func (i *Instance) Done() <-chan struct{} { return i.done }
 
 // Close ends the instance and waits for it; a child gets SIGTERM, then, after

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// ErrInUse says that the data folder has a running instance.
+// ErrInUse is the error of a data folder that another instance uses.
 var ErrInUse = errors.New("the embedded redis is in use")
 
-// InUseError is ErrInUse with what is known about the other instance.
+// InUseError is ErrInUse with the folder and the process of the other instance.
 type InUseError struct {
 	Dir string
 	Pid int // of the process that started it; 0 when unknown
@@ -25,19 +25,19 @@ func (e *InUseError) Error() string {
 	if e.Pid > 0 {
 		who = "process " + strconv.Itoa(e.Pid)
 	}
-	return fmt.Sprintf("%s: %s runs it on %s; end it, or choose another data folder", ErrInUse.Error(), who, e.Dir)
+	return fmt.Sprintf("%s: %s runs it on %s; stop that or choose another data folder", ErrInUse.Error(), who, e.Dir)
 }
 
 // Unwrap makes errors.Is(err, ErrInUse) true.
 func (e *InUseError) Unwrap() error { return ErrInUse }
 
-// orphanGrace is how long a start waits for the child of a process that was
-// killed: it gets SIGTERM at that moment and syncs its data.
+// orphanGrace is how long a start waits for the child of a killed process, which
+// the kernel sends SIGTERM and which then syncs its data.
 const orphanGrace = 5 * time.Second
 
-// lockDir takes the lock of a data folder. The lock lives as long as the
-// returned file is open here or in a child that inherited it. It waits only
-// when the holder is the child of a process that is gone.
+// lockDir takes the lock of a data folder. The lock is held as long as the
+// returned file is open here or in a child that inherited it. lockDir waits only
+// when the process that took the lock has ended and its child still holds it.
 func lockDir(ctx context.Context, dir, path string) (*os.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, orphanGrace)
 	defer cancel()
@@ -78,10 +78,10 @@ func tryLock(dir, path string) (*os.File, error) {
 	return f, nil
 }
 
-// readPid is what the holder wrote, 0 if it has not come to it.
+// readPid is the process id that the holder wrote, 0 if it has not written it yet.
 func readPid(f *os.File) int {
 	buf := make([]byte, 20)
-	n, _ := f.ReadAt(buf, 0) // short by design
+	n, _ := f.ReadAt(buf, 0) // the file is shorter than buf
 	pid, err := strconv.Atoi(strings.TrimSpace(string(buf[:n])))
 	if err != nil {
 		return 0

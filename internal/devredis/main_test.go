@@ -13,8 +13,8 @@ import (
 	"reprise/internal/redistest"
 )
 
-// holdEnv makes this binary a process that starts an instance on the folder it
-// names, says so, and waits to be killed.
+// holdEnv makes this binary start an instance on the folder that it names, print
+// the URL and wait to be killed.
 const holdEnv = "DEVREDIS_TEST_HOLD"
 
 func TestMain(m *testing.M) {

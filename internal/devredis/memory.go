@@ -7,8 +7,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// ttlTick is how often miniredis is told that time has passed: its key TTLs do
-// not run by themselves.
+// ttlTick is how often miniredis' clock is advanced: its TTLs do not run by
+// themselves.
 const ttlTick = 250 * time.Millisecond
 
 func startMemory(why string) (*Instance, error) {
@@ -25,7 +25,7 @@ func startMemory(why string) (*Instance, error) {
 	return &Instance{
 		Network: "tcp", Addr: m.Addr(), URL: "redis://" + m.Addr() + "/0",
 		Kind: KindMemory, Durable: false,
-		Note: "Tasks live in memory only and are gone when this process ends (" + why + ").",
+		Note: "Tasks are kept in memory only and are lost when this process ends (" + why + ").",
 		done: done,
 		end: func() error {
 			close(stop)

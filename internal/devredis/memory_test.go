@@ -9,8 +9,8 @@ import (
 	"reprise/internal/devredis"
 )
 
-// It changes PATH, so it cannot run beside others.
-func TestWithoutRedisServerItIsInMemoryAndSaysSo(t *testing.T) {
+// It changes PATH, so it cannot run in parallel.
+func TestWithoutRedisServerDataIsInMemoryAndTheNoteSaysSo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	inst := start(t, t.TempDir())
 	require.Equal(t, devredis.KindMemory, inst.Kind)
@@ -20,7 +20,7 @@ func TestWithoutRedisServerItIsInMemoryAndSaysSo(t *testing.T) {
 	require.NoError(t, client(t, inst).Ping(t.Context()).Err())
 }
 
-func TestEphemeralNeedsNoFolderAndExpiresKeys(t *testing.T) {
+func TestEphemeralInstanceNeedsNoFolderAndExpiresKeys(t *testing.T) {
 	t.Parallel()
 	inst := ephemeral(t)
 	require.Contains(t, inst.Note, "in memory only")
@@ -33,7 +33,7 @@ func TestEphemeralNeedsNoFolderAndExpiresKeys(t *testing.T) {
 	<-inst.Done()
 }
 
-func TestWrongSettingsAreNamed(t *testing.T) {
+func TestValidateNamesWrongFields(t *testing.T) {
 	t.Parallel()
 	_, err := devredis.Start(t.Context(), devredis.Config{})
 	for _, field := range []string{"Dir", "StartTimeout", "StopTimeout"} {

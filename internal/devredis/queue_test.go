@@ -14,8 +14,8 @@ import (
 	"reprise/internal/redistest"
 )
 
-// What the queue needs of a Redis, on both kinds of instance.
-func TestQueueRunsRetriesAndArchives(t *testing.T) {
+// The queue works on both kinds of instance.
+func TestQueueRunsRetriesAndArchivesTasks(t *testing.T) {
 	t.Parallel()
 	t.Run(devredis.KindServer, func(t *testing.T) {
 		t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"reprise/internal/devredis/redisproc"
 )
 
-// maxSocketPath is the longest socket path we use: the kernel takes 107 bytes
-// on Linux and 103 on macOS.
+// maxSocketPath is the longest socket path that is used: the kernel allows 107
+// bytes on Linux and 103 on macOS.
 const maxSocketPath = 99
 
 func startServer(ctx context.Context, cfg Config, binary string) (*Instance, error) {
@@ -23,7 +23,7 @@ func startServer(ctx context.Context, cfg Config, binary string) (*Instance, err
 		return nil, fmt.Errorf("resolve data folder: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make data folder: %w", err)
+		return nil, fmt.Errorf("create data folder: %w", err)
 	}
 	var files closers
 	lock, err := lockDir(ctx, dir, filepath.Join(dir, "lock"))
@@ -43,7 +43,7 @@ func startServer(ctx context.Context, cfg Config, binary string) (*Instance, err
 	proc, err := redisproc.Start(redisproc.Config{
 		Binary: binary, Args: serverArgs(dir, socket),
 		Network: "unix", Addr: socket, Log: log,
-		Files:       []*os.File{lock}, // the lock lasts until the child has ended, even if we end first
+		Files:       []*os.File{lock}, // the lock lasts until the child has ended, even after this process
 		DeathSignal: syscall.SIGTERM,
 	})
 	if err != nil {
@@ -73,18 +73,18 @@ func serverArgs(dir, socket string) []string {
 	}
 }
 
-// socketPath chooses where the socket goes and removes a stale one. We hold the
-// folder's lock, so nobody listens on what is there.
+// socketPath chooses the path of the socket and removes a stale one. The caller
+// holds the folder's lock, so no server listens on it.
 func socketPath(dir string, files *closers) (string, error) {
 	path := filepath.Join(dir, "redis.sock")
 	if len(path) > maxSocketPath {
 		short, err := os.MkdirTemp("", "reprise-")
 		if err != nil {
-			return "", fmt.Errorf("make folder for the redis socket: %w", err)
+			return "", fmt.Errorf("create folder for the redis socket: %w", err)
 		}
 		files.add(func() error { return os.RemoveAll(short) })
 		if path = filepath.Join(short, "redis.sock"); len(path) > maxSocketPath {
-			return "", fmt.Errorf("no place for the redis socket: %s and %s are longer than %d bytes", dir, short, maxSocketPath)
+			return "", fmt.Errorf("the paths of the redis socket in %s and %s are longer than %d bytes", dir, short, maxSocketPath)
 		}
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -99,7 +99,7 @@ func socketURL(path string) string {
 	return u.String()
 }
 
-// closers is what to undo, last first.
+// closers are the functions that undo a start; they run last in, first out.
 type closers struct{ stack []func() error }
 
 func (c *closers) add(f func() error) { c.stack = append(c.stack, f) }

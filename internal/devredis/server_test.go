@@ -18,7 +18,7 @@ import (
 	"reprise/internal/devredis"
 )
 
-func TestStateSurvivesARestart(t *testing.T) {
+func TestDataSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	first := start(t, dir)
@@ -38,7 +38,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
-func TestServerIsSafeForTheQueue(t *testing.T) {
+func TestServerSettingsAreSafeForTheQueue(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, start(t, t.TempDir()))
 	for name, want := range map[string]string{
@@ -50,7 +50,7 @@ func TestServerIsSafeForTheQueue(t *testing.T) {
 	}
 }
 
-func TestSecondStartOnTheFolderIsRefused(t *testing.T) {
+func TestSecondStartOnAFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, dir)
@@ -63,10 +63,10 @@ func TestSecondStartOnTheFolderIsRefused(t *testing.T) {
 	require.Equal(t, devredis.InUseError{Dir: dir, Pid: os.Getpid()}, *inUse)
 	require.ErrorContains(t, err, dir)
 	require.ErrorContains(t, err, strconv.Itoa(os.Getpid()))
-	require.NoError(t, client(t, first).Ping(t.Context()).Err(), "the first one is unharmed")
+	require.NoError(t, client(t, first).Ping(t.Context()).Err(), "the first one still runs")
 }
 
-func TestKilledOwnerTakesItsRedisAlongAndLeavesTheData(t *testing.T) {
+func TestRedisEndsWithItsKilledParentAndKeepsTheData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	owner := exec.Command(os.Args[0], "-test.run=^$")
@@ -85,7 +85,7 @@ func TestKilledOwnerTakesItsRedisAlongAndLeavesTheData(t *testing.T) {
 
 	require.NoError(t, owner.Process.Kill())
 	require.Error(t, owner.Wait())
-	again := start(t, dir) // at once: it waits for the orphan, which holds the lock, to sync and end
+	again := start(t, dir) // waits until the orphaned child, which holds the lock, has synced and ended
 	require.Equal(t, "v", client(t, again).Get(t.Context(), "k").Val())
 }
 
@@ -100,7 +100,7 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 	require.NoError(t, client(t, start(t, dir)).Ping(t.Context()).Err())
 }
 
-func TestLongFolderGetsAShortSocketThatIsRemoved(t *testing.T) {
+func TestLongFolderUsesAShortSocketThatIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long ", 25))
 	inst := start(t, dir)
@@ -111,13 +111,13 @@ func TestLongFolderGetsAShortSocketThatIsRemoved(t *testing.T) {
 	require.NoDirExists(t, filepath.Dir(inst.Addr))
 }
 
-func TestFolderWithSpacesAndSignsIsReachableByURL(t *testing.T) {
+func TestFolderWithSpecialCharactersIsReachableByURL(t *testing.T) {
 	t.Parallel()
 	inst := start(t, filepath.Join(t.TempDir(), "a b%?#é"))
 	require.NoError(t, client(t, inst).Ping(t.Context()).Err())
 }
 
-func TestDoneFiresWhenRedisDiesByItself(t *testing.T) {
+func TestDoneIsClosedWhenRedisEndsUnexpectedly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	inst := start(t, dir)
@@ -126,7 +126,7 @@ func TestDoneFiresWhenRedisDiesByItself(t *testing.T) {
 	select {
 	case <-inst.Done():
 	case <-time.After(time.Minute):
-		require.Fail(t, "Done did not fire")
+		require.Fail(t, "Done was not closed")
 	}
 	require.NoError(t, inst.Close())
 	start(t, dir)
@@ -155,7 +155,7 @@ func start(t *testing.T, dir string) *devredis.Instance {
 	return inst
 }
 
-// client goes by the URL, as other processes do.
+// client connects by the URL, as other processes do.
 func client(t *testing.T, inst *devredis.Instance) *redis.Client {
 	t.Helper()
 	opts, err := redis.ParseURL(inst.URL)

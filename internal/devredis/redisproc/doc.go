@@ -1,7 +1,6 @@
-// Package redisproc runs a redis-server as a child that does not outlive this
-// process: the embedded default of `worker dev` and the servers of tests are
-// started, watched and ended here.
+// Package redisproc runs a redis-server as a child process: the embedded Redis
+// of `worker dev` and the servers of tests.
 //
-// On Linux the kernel signals the child when this process dies, however it
-// dies. Elsewhere a child survives a parent that was killed with SIGKILL.
+// On Linux the kernel signals the child when this process ends, even by SIGKILL.
+// Elsewhere a child survives a parent that was killed with SIGKILL.
 package redisproc

@@ -14,16 +14,16 @@ import (
 // probeTimeout bounds one readiness probe on loopback or a unix socket.
 const probeTimeout = 2 * time.Second
 
-// errOther cannot heal: the address is taken.
+// errOther is permanent: another server uses the address.
 var errOther = errors.New("another redis-server answers at this address")
 
-// Ping asks whether a Redis answers PING at the address. A server that wants a
-// password counts as answering, one that still loads its data does not. It
-// speaks the protocol itself: go-redis logs every failed dial.
+// Ping returns nil when a Redis answers PING at the address, also when it
+// requires a password; a server that still loads its data is an error. It speaks
+// the protocol itself because go-redis logs every failed dial.
 func Ping(ctx context.Context, network, addr string) error { return probe(ctx, network, addr, 0) }
 
-// probe pings and, with pid > 0, makes sure that the answer comes from that
-// process and not from somebody else's server that got the port first.
+// probe is Ping that, with pid > 0, also checks that the answer comes from that
+// process and not from another server on the same port.
 func probe(ctx context.Context, network, addr string, pid int) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -44,7 +44,7 @@ func probe(ctx context.Context, network, addr string, pid int) error {
 	}
 	switch {
 	case strings.HasPrefix(line, "-NOAUTH"):
-		return nil // alive and loaded, but it will not tell its pid
+		return nil // ready, but the process id needs the password
 	case line != "+PONG":
 		return fmt.Errorf("redis is not ready: %s", line)
 	case pid == 0:

@@ -14,7 +14,7 @@ import (
 	"reprise/internal/child"
 )
 
-// ErrNoBinary says that there is no redis-server to run.
+// ErrNoBinary is returned when no redis-server is on PATH.
 var ErrNoBinary = errors.New("redis-server is not on PATH: run `apt-get install redis-server`")
 
 // Find returns the redis-server on PATH, or an error wrapping ErrNoBinary.
@@ -26,19 +26,19 @@ func Find() (string, error) {
 	return path, nil
 }
 
-// Config says what to run and where it will answer.
+// Config configures a redis-server.
 type Config struct {
 	// Binary is the redis-server to run.
 	Binary string
-	// Args are its arguments; they must make it listen on Network and Addr.
+	// Args are its arguments. With them it must listen on Network and Addr.
 	Args []string
-	// Network and Addr are dialled to find out whether it is ready.
+	// Network and Addr are dialled to check whether it is ready.
 	Network, Addr string
-	// Log receives stdout and stderr and must be readable: an error quotes its tail.
+	// Log receives stdout and stderr. It must be readable: errors quote its end.
 	Log *os.File
 	// Files are inherited as descriptors 3 and up.
 	Files []*os.File
-	// DeathSignal is what the kernel sends the child when this process dies (Linux only).
+	// DeathSignal is the signal that the kernel sends the child when this process ends (Linux only).
 	DeathSignal syscall.Signal
 }
 
@@ -64,7 +64,7 @@ func Start(cfg Config) (*Process, error) {
 // Stop asks the child to end (SIGTERM: it syncs its AOF), waits at most grace,
 // then kills it. Calling it again waits for the first call's effect.
 func (p *Process) Stop(grace time.Duration) error {
-	p.stop.Do(func() { _ = p.Signal(syscall.SIGTERM) }) // gone already, or killed below
+	p.stop.Do(func() { _ = p.Signal(syscall.SIGTERM) }) // it has ended, or is killed below
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
@@ -76,10 +76,10 @@ func (p *Process) Stop(grace time.Duration) error {
 	}
 }
 
-// WaitReady returns when the child answers PING (data loaded), or with an
-// error that quotes the log when it ended first or ctx is done. It fails at
-// once when another server answers at the address. The child is not stopped by
-// an error.
+// WaitReady returns when the child answers PING, which means that its data is
+// loaded. It returns an error that quotes the log when the child ends or ctx is
+// done first, and when another server answers at the address. The child keeps
+// running after an error.
 func (p *Process) WaitReady(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -107,7 +107,7 @@ func (p *Process) logTail() string {
 	}
 	from := max(info.Size()-most, 0)
 	buf := make([]byte, info.Size()-from)
-	n, _ := p.cfg.Log.ReadAt(buf, from) // a short read is still worth quoting
+	n, _ := p.cfg.Log.ReadAt(buf, from) // a short read is quoted, too
 	lines := strings.FieldsFunc(strings.ToValidUTF8(string(buf[:n]), ""), func(r rune) bool { return r == '\n' || r == '\r' })
 	return strings.Join(lines, " | ")
 }

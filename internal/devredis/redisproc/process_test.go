@@ -15,15 +15,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// It changes PATH, so it cannot run beside others.
-func TestMissingBinaryIsSaidWithTheRemedy(t *testing.T) {
+// It changes PATH, so it cannot run in parallel.
+func TestMissingBinaryErrorNamesThePackageToInstall(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := redisproc.Find()
 	require.ErrorIs(t, err, redisproc.ErrNoBinary)
 	require.ErrorContains(t, err, "apt-get install redis-server")
 }
 
-func TestReadyThenStopped(t *testing.T) {
+func TestServerBecomesReadyAndStops(t *testing.T) {
 	t.Parallel()
 	p, socket := run(t)
 	require.NoError(t, p.WaitReady(t.Context()))
@@ -31,7 +31,7 @@ func TestReadyThenStopped(t *testing.T) {
 	require.NoError(t, p.Stop(time.Minute))
 	<-p.Done()
 	require.Error(t, redisproc.Ping(t.Context(), "unix", socket))
-	require.NoError(t, p.Stop(time.Second), "stopping what has ended")
+	require.NoError(t, p.Stop(time.Second), "stopping again")
 	require.Error(t, p.Signal(syscall.SIGCONT))
 }
 
@@ -44,7 +44,7 @@ func TestStopKillsAServerThatDoesNotEnd(t *testing.T) {
 	<-p.Done()
 }
 
-func TestWrongArgumentIsQuotedFromTheLog(t *testing.T) {
+func TestStartErrorQuotesTheLog(t *testing.T) {
 	t.Parallel()
 	p, _ := run(t, "--no-such-setting", "1")
 	err := p.WaitReady(t.Context())
@@ -52,7 +52,7 @@ func TestWrongArgumentIsQuotedFromTheLog(t *testing.T) {
 	require.ErrorContains(t, err, "no-such-setting")
 }
 
-func TestAnswerOfAnotherServerIsNotReady(t *testing.T) {
+func TestAnotherServerAtTheAddressIsAnError(t *testing.T) {
 	t.Parallel()
 	first, socket := run(t)
 	require.NoError(t, first.WaitReady(t.Context()))
