@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// AudD's codes this package itself knows; what the others mean is the caller's business.
+// The AudD codes that this package handles; callers decide what the others mean.
 const (
 	codeBlocked       = 19
 	codeNeedsUpdate   = 20
@@ -27,47 +27,47 @@ var (
 	errNoCode   = errors.New("the answer is an error without a code")
 )
 
-// answer is a success: AudD's result value and what else the operation may need.
+// answer is a success.
 type answer struct {
 	meta   Meta
 	result json.RawMessage // nil if the key is missing
-	fields map[string]json.RawMessage
 }
 
-// envelope is a body, opened as far as it can be.
+// envelope is a body, decoded as far as possible.
 type envelope struct {
 	json   bool // valid JSON of any type
-	cut    bool // valid JSON up to its end, which came too soon
+	cut    bool // valid JSON so far, but incomplete
 	fields map[string]json.RawMessage
 }
 
 func openEnvelope(raw []byte) envelope {
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")) // byte order mark
 	if !utf8.Valid(raw) {
-		// Results are stored as JSON text; a broken byte must not spread.
+		// Results are stored as JSON text, which must be valid UTF-8.
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	}
-	// A map, because encoding/json matches struct fields without regard to case
-	// and fails on the first wrong type.
+	// A map, because encoding/json ignores the case of struct fields and fails on
+	// the first wrong type.
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal(raw, &fields)
 	if err == nil {
 		return envelope{json: true, fields: fields}
 	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		// encoding/json has no type for "so far so good, but it ends".
+		// encoding/json has no error type for incomplete input.
 		return envelope{cut: len(bytes.TrimSpace(raw)) > 0 && strings.Contains(syntax.Error(), "unexpected end")}
 	}
 	return envelope{json: true}
 }
 
-// status is "success", "error", another word, or "" when there is none.
+// status returns "success", "error", another text, or "" if there is none.
 func (e envelope) status() string {
 	s, _ := scalar(e.fields["status"])
 	return strings.ToLower(strings.TrimSpace(s))
 }
 
-// failure is AudD's error code (0: none) and message, wherever they are.
+// failure returns AudD's error code (0 = none) and message, which occur inside and
+// beside the error object.
 func (e envelope) failure() (code int, message string) {
 	inner := object(e.fields["error"])
 	for _, from := range []map[string]json.RawMessage{inner, e.fields} {
@@ -86,8 +86,8 @@ func (e envelope) failure() (code int, message string) {
 	return code, message
 }
 
-// interpret turns a complete HTTP answer (or one that broke off: readErr, already clean) into
-// a success or an *Error.
+// interpret turns an HTTP answer into a success or an *Error. readErr is the
+// scrubbed error of an incomplete answer.
 func (x *exchange) interpret(resp *http.Response, raw []byte, readErr error) (answer, error) {
 	status := resp.StatusCode
 	success := status >= 200 && status < 300
@@ -96,7 +96,7 @@ func (x *exchange) interpret(resp *http.Response, raw []byte, readErr error) (an
 		Phase:      PhaseAnswered,
 		HTTPStatus: status,
 		JSON:       env.json && readErr == nil,
-		RequestID:  x.scrub.requestID(resp.Header.Get("X-Request-Id")),
+		RequestID:  x.scrub.text(resp.Header.Get("X-Request-Id"), maxHeaderID),
 		RetryAfter: retryAfter(resp.Header, time.Now()),
 		Err:        readErr,
 	}
@@ -130,7 +130,7 @@ func (x *exchange) interpret(resp *http.Response, raw []byte, readErr error) (an
 	return answer{}, x.fail(e)
 }
 
-// unreadable says what is wrong with a complete 2xx answer that is no answer.
+// unreadable returns the phase and the error of a 2xx answer without a result.
 func (e envelope) unreadable(word string) (Phase, error) {
 	switch {
 	case e.cut:
@@ -144,7 +144,7 @@ func (e envelope) unreadable(word string) (Phase, error) {
 	}
 }
 
-// succeed builds the success from what interpret has gathered in e.
+// succeed builds the success from the facts that interpret collected in e.
 func (x *exchange) succeed(e *Error, env envelope, warning string) answer {
 	return answer{
 		meta: Meta{
@@ -155,11 +155,11 @@ func (x *exchange) succeed(e *Error, env envelope, warning string) answer {
 			Warning:    warning,
 		},
 		result: env.fields["result"],
-		fields: env.fields,
 	}
 }
 
-// branded reports a block that carries a song, such as "Sorry" by "your IP was blocked".
+// branded reports whether a block carries a song, such as "Sorry" by "your IP was
+// blocked".
 func branded(code int, result json.RawMessage) bool {
 	switch code {
 	case codeBlocked, codeNeedsUpdate, codeSecurityBlock:

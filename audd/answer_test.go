@@ -18,7 +18,7 @@ import (
 	"reprise/audd"
 )
 
-// recognize makes one call to a server that answers so, and checks that it was one.
+// recognize makes one call to a server with the given answer.
 func recognize(t *testing.T, h http.HandlerFunc) (audd.Recognition, error) {
 	t.Helper()
 	s := serve(t, h)
@@ -27,7 +27,7 @@ func recognize(t *testing.T, h http.HandlerFunc) (audd.Recognition, error) {
 	return out, err
 }
 
-func TestEveryCodeOfTheOpenAPIEnumIsReported(t *testing.T) {
+func TestEveryCodeOfTheOpenAPIEnumIsRead(t *testing.T) {
 	t.Parallel()
 	enum := regexp.MustCompile(`enum: \[(19, 20, 31337[^\]]*)\]`).FindStringSubmatch(fixture(t, "openapi.yaml"))
 	require.NotNil(t, enum)
@@ -66,7 +66,7 @@ func TestEveryCodeOfTheOpenAPIEnumIsReported(t *testing.T) {
 	}
 }
 
-func TestAnswersWithoutACodeAreToldApart(t *testing.T) {
+func TestAnswersWithoutACodeAreClassified(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status int
@@ -74,33 +74,33 @@ func TestAnswersWithoutACodeAreToldApart(t *testing.T) {
 		kind   audd.Kind
 		json   bool
 	}{
-		"HTML 403":                    {403, "<html>blocked</html>", audd.KindHTTP, false},
-		"JSON 403":                    {403, `{"message":"Forbidden"}`, audd.KindHTTP, true},
-		"404":                         {404, "not found", audd.KindHTTP, false},
-		"408":                         {408, "", audd.KindHTTP, false},
-		"429":                         {429, "slow down", audd.KindHTTP, false},
-		"502":                         {502, "<html>", audd.KindHTTP, false},
-		"521":                         {521, "<html>", audd.KindHTTP, false},
-		"503 that claims success":     {503, noMatch, audd.KindHTTP, true},
-		"500 error without code":      {500, `{"status":"error"}`, audd.KindHTTP, true},
-		"200 HTML":                    {200, "<!doctype html>", audd.KindBody, false},
-		"200 empty":                   {200, "", audd.KindBody, false},
-		"200 array":                   {200, "[]", audd.KindBody, true},
-		"200 null":                    {200, "null", audd.KindBody, true},
-		"200 text":                    {200, `"success"`, audd.KindBody, true},
-		"200 without status":          {200, `{"result":null}`, audd.KindBody, true},
-		"200 other status":            {200, `{"status":"-"}`, audd.KindBody, true},
-		"200 status of another type":  {200, `{"status":[1],"result":null}`, audd.KindBody, true},
-		"200 error without code":      {200, `{"status":"error","error":{"error_message":"no"}}`, audd.KindBody, true},
-		"200 error with odd code":     {200, `{"status":"error","error":{"error_code":{"a":1}}}`, audd.KindBody, true},
-		"200 error with huge code":    {200, `{"status":"error","error":{"error_code":1e300}}`, audd.KindBody, true},
-		"200 rubbish after the JSON":  {200, noMatch + "Warning: in line 3", audd.KindBody, false},
-		"201 without JSON":            {201, "created", audd.KindBody, false},
-		"204":                         {204, "", audd.KindBody, false},
-		"300":                         {300, "", audd.KindHTTP, false},
-		"304":                         {304, "", audd.KindHTTP, false},
-		"599":                         {599, "", audd.KindHTTP, false},
-		"200 nested beyond any sense": {200, strings.Repeat("[", 100_000), audd.KindBody, false},
+		"HTML 403":                              {403, "<html>blocked</html>", audd.KindHTTP, false},
+		"JSON 403":                              {403, `{"message":"Forbidden"}`, audd.KindHTTP, true},
+		"404":                                   {404, "not found", audd.KindHTTP, false},
+		"408":                                   {408, "", audd.KindHTTP, false},
+		"429":                                   {429, "slow down", audd.KindHTTP, false},
+		"502":                                   {502, "<html>", audd.KindHTTP, false},
+		"521":                                   {521, "<html>", audd.KindHTTP, false},
+		"503 with status success":               {503, noMatch, audd.KindHTTP, true},
+		"500 error without code":                {500, `{"status":"error"}`, audd.KindHTTP, true},
+		"200 HTML":                              {200, "<!doctype html>", audd.KindBody, false},
+		"200 empty":                             {200, "", audd.KindBody, false},
+		"200 array":                             {200, "[]", audd.KindBody, true},
+		"200 null":                              {200, "null", audd.KindBody, true},
+		"200 text":                              {200, `"success"`, audd.KindBody, true},
+		"200 without status":                    {200, `{"result":null}`, audd.KindBody, true},
+		"200 other status":                      {200, `{"status":"-"}`, audd.KindBody, true},
+		"200 status of another type":            {200, `{"status":[1],"result":null}`, audd.KindBody, true},
+		"200 error without code":                {200, `{"status":"error","error":{"error_message":"no"}}`, audd.KindBody, true},
+		"200 error with a code of another type": {200, `{"status":"error","error":{"error_code":{"a":1}}}`, audd.KindBody, true},
+		"200 error with a code out of range":    {200, `{"status":"error","error":{"error_code":1e300}}`, audd.KindBody, true},
+		"200 text after the JSON":               {200, noMatch + "Warning: in line 3", audd.KindBody, false},
+		"201 without JSON":                      {201, "created", audd.KindBody, false},
+		"204":                                   {204, "", audd.KindBody, false},
+		"300":                                   {300, "", audd.KindHTTP, false},
+		"304":                                   {304, "", audd.KindHTTP, false},
+		"599":                                   {599, "", audd.KindHTTP, false},
+		"200 nested too deeply":                 {200, strings.Repeat("[", 100_000), audd.KindBody, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +115,7 @@ func TestAnswersWithoutACodeAreToldApart(t *testing.T) {
 	}
 }
 
-func TestRedirectsAreAnswersAndNeverFollowed(t *testing.T) {
+func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		for _, location := range []string{"/elsewhere", "https://elsewhere.test/?token=1", "http://%zz", ""} {
@@ -152,7 +152,7 @@ func TestRetryAfterIsReadOnErrors(t *testing.T) {
 	require.Equal(t, 3*time.Second, failed(t, err).RetryAfter)
 }
 
-func TestGzipIsUnpackedAskedForOrNot(t *testing.T) {
+func TestGzipIsDecompressed(t *testing.T) {
 	t.Parallel()
 	packed := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -169,7 +169,7 @@ func TestGzipIsUnpackedAskedForOrNot(t *testing.T) {
 	}
 }
 
-func TestATooLargeAnswerIsUnreadableNotFatal(t *testing.T) {
+func TestTooLargeAnswerIsAnError(t *testing.T) {
 	t.Parallel()
 	_, err := recognize(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"status":"success","result":"`+strings.Repeat("a", 5<<20)+`"}`)
@@ -203,7 +203,7 @@ func TestCode51WithAResultIsASuccessWithAWarning(t *testing.T) {
 	require.NotEmpty(t, up.Warning)
 }
 
-func TestABrandedDenialIsNeverASong(t *testing.T) {
+func TestBrandedBlockIsNeverASong(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{19, 20, 31337} {
 		for _, c := range []struct {

@@ -10,44 +10,45 @@ import (
 	"time"
 )
 
-// Audio is what a call is about: a URL that AudD downloads, or bytes from
-// here. Exactly one of URL and Open is set.
+// Audio is the audio of a call: a URL that AudD downloads, or bytes to send.
+// Exactly one of URL and Open must be set.
 type Audio struct {
-	// URL is sent in the form body and shown nowhere else.
+	// URL is sent in the form body and appears in no error.
 	URL string
-	// Open returns the bytes and how many there are; called once a call, at its
-	// start. The reader is streamed, never held in memory, and closed before the
-	// call returns; Close may be called while Read runs, as *os.File allows.
+	// Open returns the bytes and their number. It is called once, at the start of
+	// the call. The reader is streamed and closed before the call returns; Close
+	// may be called concurrently with Read, as *os.File allows.
 	Open func() (io.ReadCloser, int64, error)
-	// Name is the file name AudD sees; only its last element, default "audio".
+	// Name is the file name sent to AudD, reduced to its last element. Default
+	// "audio".
 	Name string
 }
 
-// BeforeBody runs at the first read of the request body: after DNS, dial, TLS
-// and the request's head (which holds no secret and no parameter), before any
-// byte of the body. An error ends the call as unsent. It runs at most once a
-// call, on another goroutine, and the call does not return before it has. It
-// must heed its context, which ends with the call's timeout.
+// BeforeBody runs after DNS, dial, TLS and the request head, which holds no
+// secret and no parameter, and before the first byte of the body. An error ends
+// the call as unsent. It runs at most once per call, on another goroutine, and
+// the call waits for it. It must return when its context ends, which is at the
+// call's timeout at the latest.
 type BeforeBody func(context.Context) error
 
-// Meta is what every successful call reports about itself.
+// Meta describes a successful call.
 type Meta struct {
 	HTTPStatus int
 	RequestID  string        // X-Request-Id, for AudD's support
 	Phase      Phase         // always PhaseAnswered
 	Latency    time.Duration // from the start of the call to the end of the answer
-	Warning    string        // code 51 (deprecated parameter), or fields that could not be read; empty if there is nothing to say
+	Warning    string        // code 51 (deprecated parameter) or unreadable fields; "" = none
 }
 
 var (
-	errNoAudio   = errors.New("audio: want either a URL or Open")
+	errNoAudio   = errors.New("audio: exactly one of URL and Open must be set")
 	errEmpty     = errors.New("audio is empty")
-	errShort     = errors.New("audio ended before its announced size")
+	errShort     = errors.New("audio is shorter than its announced size")
 	errLong      = errors.New("audio is longer than its announced size")
 	errSizeUnset = errors.New("audio has no known size")
 )
 
-// open returns the reader and its size, for a file; nil for a URL.
+// open returns the reader and its size, nil and 0 for a URL.
 func (a Audio) open() (io.ReadCloser, int64, error) {
 	if (a.URL == "") == (a.Open == nil) {
 		return nil, 0, errNoAudio
@@ -74,7 +75,8 @@ func (a Audio) open() (io.ReadCloser, int64, error) {
 	return src, size, nil
 }
 
-// fileName is a short, plain last element of Name.
+// fileName returns the last element of Name, shortened and without control
+// characters.
 func (a Audio) fileName() string {
 	name := filepath.Base(filepath.ToSlash(strings.ToValidUTF8(a.Name, "_")))
 	name = strings.Map(func(r rune) rune {
@@ -90,8 +92,8 @@ func (a Audio) fileName() string {
 	return name
 }
 
-// exact reads exactly size bytes of src and fails when there are fewer or more,
-// so that a file that changed under us is never sent as a whole.
+// exact reads exactly left bytes of src and fails if there are fewer or more, so
+// that a file that changed meanwhile is never sent completely.
 type exact struct {
 	src  io.Reader
 	left int64
@@ -115,17 +117,11 @@ func (e *exact) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// expectEnd is io.EOF when src has nothing more to give.
+// expectEnd returns io.EOF if src is at its end.
 func (e *exact) expectEnd() error {
-	var one [1]byte
-	for range 100 { // a reader may return nothing a few times
-		n, err := e.src.Read(one[:])
-		switch {
-		case n > 0:
-			return errLong
-		case err != nil:
-			return err
-		}
+	n, err := io.ReadFull(e.src, make([]byte, 1))
+	if n > 0 {
+		return errLong
 	}
-	return io.ErrNoProgress
+	return err
 }

@@ -8,23 +8,23 @@ import (
 	"sync"
 )
 
-// errSealed is what a late read of the transport gets once the call is over.
+// errSealed is returned to the transport for reads after the end of the call.
 var errSealed = errors.New("the call is over")
 
-// requestBody is the body net/http reads. It runs the hook at the first read
-// and knows whether any byte was handed out. After seal nothing is handed out
-// any more, so what the call reports as unsent stays unsent.
+// requestBody is the body that net/http reads. It runs the hook at the first read
+// and records whether any byte was returned. After seal it returns no bytes, so
+// a call reported as unsent stays unsent.
 type requestBody struct {
-	ctx      context.Context //nolint:containedctx // of the call; the transport's reads bring none
+	ctx      context.Context //nolint:containedctx // of the call; io.Reader has no context
 	before   BeforeBody
 	form     form
-	starting func() // called once, right before the first byte is handed out
+	starting func() // called once, before the first byte is returned
 
 	mu       sync.Mutex
 	sealed   bool
-	entered  bool          // the first read came
-	hookDone chan struct{} // closed when the hook has returned; nil while it has not begun
-	started  bool          // bytes were handed out
+	entered  bool          // the first read has begun
+	hookDone chan struct{} // closed when the hook returns; nil before it starts
+	started  bool          // bytes were returned
 	hookErr  error
 	localErr error
 	close    sync.Once
@@ -39,23 +39,20 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := b.readSource(p)
-	if err == nil || err == io.EOF { //nolint:errorlint // io.Reader's contract is the bare value
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if b.sealed {
-			return 0, errSealed
-		}
-		return n, err
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.localErr == nil && !b.sealed {
+	switch {
+	case b.sealed:
+		return 0, errSealed
+	case err == nil || err == io.EOF: //nolint:errorlint // io.Reader's contract is the bare value
+		return n, err
+	case b.localErr == nil:
 		b.localErr = fmt.Errorf("read the audio: %w", err)
 	}
 	return 0, err
 }
 
-// enter runs the hook before the first byte and refuses once the body is sealed.
+// enter runs the hook before the first byte and fails once the body is sealed.
 func (b *requestBody) enter() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +71,7 @@ func (b *requestBody) enter() error {
 			b.sealed = true
 			return err
 		}
-		// The hook may have taken long: nothing leaves after the deadline.
+		// The hook may have exceeded the deadline; nothing is sent after it.
 		if err := b.ctx.Err(); err != nil {
 			b.sealed = true
 			return err
@@ -90,35 +87,31 @@ func (b *requestBody) enter() error {
 	return nil
 }
 
-// runHook turns a panic into an error: on the transport's goroutine nobody
-// could recover it and the process would die.
+// runHook runs the hook, if any.
 func runHook(ctx context.Context, before BeforeBody) (err error) {
 	if before == nil {
 		return nil
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("BeforeBody panicked: %w", panicError(r))
-		}
-	}()
+	defer recoverTo(&err, "BeforeBody")
 	return before(ctx)
 }
 
-// readSource reads the form; a panic of the caller's reader becomes an error, as in runHook.
+// readSource reads the form.
 func (b *requestBody) readSource(p []byte) (n int, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			n, err = 0, fmt.Errorf("the audio's reader panicked: %w", panicError(r))
-		}
-	}()
+	defer recoverTo(&err, "the audio's reader")
 	return b.form.body.Read(p)
 }
 
-func panicError(r any) error {
-	if err, ok := r.(error); ok {
-		return err
+// recoverTo turns a panic of the caller's code into an error. On the transport's
+// goroutine nothing else recovers it, and the process would exit.
+func recoverTo(err *error, what string) {
+	switch r := recover().(type) {
+	case nil:
+	case error:
+		*err = fmt.Errorf("%s panicked: %w", what, r)
+	default:
+		*err = fmt.Errorf("%s panicked: %v", what, r)
 	}
-	return fmt.Errorf("%v", r)
 }
 
 // Close implements io.Closer; net/http may call it at any time.
@@ -132,8 +125,8 @@ func (b *requestBody) Close() error {
 	return err
 }
 
-// seal ends the body: it waits for a running hook, hands out nothing from now
-// on and closes the source.
+// seal ends the body: it waits for a running hook, lets later reads fail and
+// closes the source.
 func (b *requestBody) seal() (started bool, hookErr, localErr error) {
 	b.mu.Lock()
 	b.sealed = true
@@ -142,7 +135,7 @@ func (b *requestBody) seal() (started bool, hookErr, localErr error) {
 	if hook != nil {
 		<-hook
 	}
-	_ = b.Close() // what could be read was read; a failing close changes nothing
+	_ = b.Close() // the body is not read any more; an error changes nothing
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.started, b.hookErr, b.localErr

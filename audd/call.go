@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Bounds of an answer's size after decompression. A larger answer is KindBody.
+// Bounds of an answer's size in bytes after decompression. A larger answer is an
+// error of KindBody.
 const (
 	maxAnswer           = 4 << 20  // recognize, upload, getStreams
 	maxEnterpriseAnswer = 64 << 20 // a day of audio in 12 s chunks is about 5 MiB
@@ -23,9 +24,9 @@ type call struct {
 	op      string
 	url     string
 	timeout time.Duration
-	limit   int64 // bytes of the answer
+	limit   int64 // of the answer, in bytes
 	fields  []field
-	audio   *Audio // nil: the operation has none
+	audio   *Audio // nil if the operation has none
 	before  BeforeBody
 }
 
@@ -36,11 +37,11 @@ type exchange struct {
 	scrub scrubber
 	start time.Time
 	body  *requestBody
-	conn  atomic.Pointer[conn] // the connection the request was given; nil if it is not ours
-	head  atomic.Int64         // what conn had written before the first body byte
+	conn  atomic.Pointer[conn] // the connection of the request; nil if it is not of this package
+	head  atomic.Int64         // bytes written by conn before the first body byte
 }
 
-// do makes the one request and returns AudD's successful answer, or an *Error.
+// do sends the one request and returns AudD's successful answer, or an *Error.
 func (c *Client) do(ctx context.Context, in call) (answer, error) {
 	token := strings.TrimSpace(c.cfg.Token())
 	x := &exchange{call: in, start: time.Now()}
@@ -59,7 +60,7 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout(in.timeout))
 	defer cancel()
 	x.body = &requestBody{ctx: ctx, before: in.before, form: f, starting: x.mark}
-	if f.source != nil { // one that blocks would hold the call beyond its deadline
+	if f.source != nil { // a blocked reader must not delay the call beyond its deadline
 		defer context.AfterFunc(ctx, func() { _ = x.body.Close() })()
 	}
 
@@ -83,7 +84,7 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 	}
 	raw, readErr := readAnswer(resp, in.limit)
 	cause := ctx.Err()
-	if _, hookErr, _ := x.body.seal(); hookErr != nil { // the server answered before it had a body
+	if _, hookErr, _ := x.body.seal(); hookErr != nil { // the server answered before the body
 		return answer{}, x.fail(&Error{Kind: KindHook, Phase: PhaseUnsent, Err: x.scrub.own(hookErr)})
 	}
 	if readErr != nil {
@@ -92,7 +93,7 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 	return x.interpret(resp, raw, readErr)
 }
 
-// trace notes the connection the request is written to.
+// trace records the connection of the request.
 func (x *exchange) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
@@ -101,15 +102,16 @@ func (x *exchange) trace(ctx context.Context) context.Context {
 	})
 }
 
-// mark notes, right before the first body byte, what the connection has written:
-// by now net/http has flushed the request's head, so all that follows is body.
+// mark records the bytes that the connection has written before the first body
+// byte: net/http has flushed the request head by now, so the rest is body.
 func (x *exchange) mark() {
 	if own := x.conn.Load(); own != nil {
 		x.head.Store(own.written.Load())
 	}
 }
 
-// failTransport judges a call that got no answer. cause is the context's error, if it was over.
+// failTransport classifies a call without an answer. cause is the error of the
+// context, nil if it has not ended.
 func (x *exchange) failTransport(err, cause error) error {
 	started, hookErr, localErr := x.body.seal()
 	phase := PhaseUnsent
@@ -129,7 +131,7 @@ func (x *exchange) failTransport(err, cause error) error {
 	}
 }
 
-// fail completes an error with what every error says.
+// fail sets the fields that every error has.
 func (x *exchange) fail(e *Error) error {
 	e.Op = x.op
 	e.Latency = time.Since(x.start)
@@ -138,13 +140,13 @@ func (x *exchange) fail(e *Error) error {
 
 // readAnswer reads the whole answer, up to limit bytes.
 func readAnswer(resp *http.Response, limit int64) ([]byte, error) {
-	defer func() { _ = resp.Body.Close() }() // the answer is read or given up
+	defer func() { _ = resp.Body.Close() }() // the answer is complete or given up
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return nil, nil // its body is the connection and never ends
+		return nil, nil // the body is the connection itself and does not end
 	}
 	var r io.Reader = resp.Body
 	if !resp.Uncompressed && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
-		// net/http unpacks by itself unless the transport was told not to ask for gzip.
+		// net/http decompresses only if it asked for gzip itself.
 		z, err := gzip.NewReader(resp.Body)
 		if err != nil {
 			return nil, fmt.Errorf("unpack the answer: %w", err)

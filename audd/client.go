@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 )
 
-// Client calls AudD. It is safe for concurrent use; one per account is enough.
+// Client calls AudD for one account. It is safe for concurrent use.
 type Client struct {
 	cfg        Config
 	transport  http.RoundTripper
-	base       string // ends with a slash
+	base       string // with a slash at the end
 	enterprise string
 }
 
-// New checks cfg and returns a client. Nothing is dialled.
+// New checks cfg and returns a client. It opens no connection.
 func New(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("check the AudD client configuration: %w", err)
@@ -32,18 +31,9 @@ func New(cfg Config) (*Client, error) {
 	}, nil
 }
 
-// Close closes idle connections. Running calls go on; the client stays usable.
+// Close closes idle connections. Running calls continue and the client stays
+// usable.
 func (c *Client) Close() error {
-	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
-	}
+	(&http.Client{Transport: c.transport}).CloseIdleConnections()
 	return nil
-}
-
-// timeout is the shorter of the operation's and the injected client's.
-func (c *Client) timeout(d time.Duration) time.Duration {
-	if c.cfg.HTTPClient != nil && c.cfg.HTTPClient.Timeout > 0 {
-		return min(d, c.cfg.HTTPClient.Timeout)
-	}
-	return d
 }

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// answerGrace is how long a failed write waits for an answer that is already
-// on its way: a server that refuses a body (413) answers and hangs up while we
-// still send, and net/http would report the broken write and drop the answer.
+// answerGrace is how long a failed write waits for an answer: a server that
+// refuses a body (413) answers and closes the connection during the send, and
+// net/http would report the failed write instead of the answer.
 const answerGrace = 250 * time.Millisecond
 
-// conn counts what was written. That proves more than the body counter can: on
-// a kept-alive connection that the server has closed, the body is read into a
-// buffer and none of it leaves.
+// conn counts the bytes written. It proves more than a count of body reads: on a
+// kept-alive connection that the server has closed, net/http reads the body into
+// a buffer and sends none of it.
 type conn struct {
 	net.Conn
 
 	written  atomic.Int64
 	writing  atomic.Int64
 	failed   atomic.Bool // a write failed before
-	isClosed atomic.Bool // the socket is closed: no later write can succeed
+	isClosed atomic.Bool // no later write can succeed
 
 	once     sync.Once
 	closing  chan struct{} // closed by Close
@@ -33,7 +33,7 @@ func newConn(c net.Conn) *conn {
 	return &conn{Conn: c, closing: make(chan struct{}), readDone: make(chan struct{})}
 }
 
-// Write counts, and on its first failure gives a waiting answer time to be read.
+// Write counts, and on its first failure waits for an answer to be read.
 func (c *conn) Write(p []byte) (int, error) {
 	c.writing.Add(1)
 	n, err := c.Conn.Write(p)
@@ -55,7 +55,7 @@ func (c *conn) awaitAnswer() {
 	}
 }
 
-// Read notes when there is nothing more to come.
+// Read records the end of the stream.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // as in Write
 }
 
-// Close releases a write that waits.
+// Close also ends the wait of a failed write.
 func (c *conn) Close() error {
 	c.once.Do(func() { close(c.closing) })
 	err := c.Conn.Close()
@@ -72,13 +72,14 @@ func (c *conn) Close() error {
 	return err //nolint:wrapcheck // as in Write
 }
 
-// untouchedSince reports that since mark nothing was written and nothing can be any more.
-// False means unknown. The order matters: once closed no write begins that could succeed.
+// untouchedSince reports whether nothing was written since mark and nothing can be
+// written later; false means unknown. The order of the checks matters: after
+// Close no write can succeed.
 func (c *conn) untouchedSince(mark int64) bool {
 	return c.isClosed.Load() && c.writing.Load() == 0 && c.written.Load() == mark
 }
 
-// ownConn finds our connection below TLS, nil if the transport is not ours.
+// ownConn returns the conn below TLS, nil if another package dialled it.
 func ownConn(c net.Conn) *conn {
 	for c != nil {
 		if own, ok := c.(*conn); ok {

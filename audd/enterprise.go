@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// ChunkLength is the piece of audio AudD recognises and bills at a time.
+// ChunkLength is the length of audio that AudD recognises and bills as one unit.
 const ChunkLength = 12 * time.Second
 
-// EnterpriseRequest asks for all songs of a long recording. AudD scans it in
-// chunks of 12 s; each scanned chunk is billed.
+// EnterpriseRequest asks for all songs of a long recording. AudD scans chunks of
+// 12 s and bills each scanned chunk.
 type EnterpriseRequest struct {
 	Audio            Audio
-	Skip             *int  // chunks to skip after each run of scanned ones; nil leaves it to AudD
-	Every            *int  // chunks to scan in a run; nil leaves it to AudD
-	Limit            *int  // AudD's bound on chunks (its sources disagree on the unit); nil: none
-	SkipFirstSeconds int   // start later; 0 = at the beginning. Not with UseTimecode
-	UseTimecode      bool  // start at the time a video URL carries
-	AccurateOffsets  *bool // where in each chunk a song lies; nil means true
+	Skip             *int  // chunks to skip after every scanned run; nil = AudD's default
+	Every            *int  // chunks per scanned run; nil = AudD's default
+	Limit            *int  // most chunks (AudD's sources disagree on the unit); nil = no limit
+	SkipFirstSeconds int   // excludes UseTimecode
+	UseTimecode      bool  // start at the time in a video URL
+	AccurateOffsets  *bool // positions within the chunks; nil = true
 	BeforeBody       BeforeBody
 }
 
@@ -29,17 +29,14 @@ type EnterpriseRequest struct {
 type EnterpriseResult struct {
 	Meta
 
-	Chunks        []Chunk         // in AudD's order; unmatched chunks may be listed or left out
-	ExecutionTime string          // AudD's own word for its working time, such as "159.2ms"
-	Raw           json.RawMessage // AudD's result value as sent
+	Chunks []Chunk         // in AudD's order; chunks without songs may be missing
+	Raw    json.RawMessage // AudD's result value
 }
 
 // Chunk is one scanned piece of the recording.
 type Chunk struct {
-	Offset        time.Duration // where it begins in the recording
-	OffsetUnknown bool          // AudD's offset could not be read; Offset is 0
-	Songs         []ChunkSong   // competing candidates; empty: nothing recognised
-	Extra         map[string]json.RawMessage
+	Offset time.Duration // position in the recording; 0 if it is unreadable
+	Songs  []ChunkSong   // alternative candidates; empty if nothing was recognised
 }
 
 // ChunkSong is one candidate of a chunk.
@@ -50,8 +47,7 @@ type ChunkSong struct {
 	// Start and End are absolute positions in the recording. Without accurate
 	// offsets in the answer they are the bounds of the chunk.
 	Start, End time.Duration
-	// Accurate: AudD said where in the chunk the song lies.
-	Accurate bool
+	Accurate   bool // AudD sent the position within the chunk
 }
 
 var errStart = errors.New("SkipFirstSeconds and UseTimecode exclude each other")
@@ -93,16 +89,15 @@ func (in EnterpriseRequest) fields() []field {
 
 func decodeEnterprise(a answer) EnterpriseResult {
 	out := EnterpriseResult{Meta: a.meta, Raw: a.raw()}
-	out.ExecutionTime, _ = scalar(a.fields["execution_time"])
 	if isNull(a.result) {
 		return out
 	}
 	list, ok := array(a.result)
 	if members := object(a.result); members != nil && len(members) == 0 {
-		return out // PHP's other way to write an empty array
+		return out // PHP may encode an empty array as {}
 	}
 	if !ok {
-		list = []json.RawMessage{a.result} // a lone chunk
+		list = []json.RawMessage{a.result} // a single chunk without an array
 	}
 	skipped := 0
 	for _, raw := range list {
@@ -118,25 +113,21 @@ func decodeEnterprise(a answer) EnterpriseResult {
 	return out
 }
 
-// decodeChunk reads one chunk (nil if it is none) and counts what it could not read.
+// decodeChunk reads one chunk, nil if it is not one, and counts its unreadable
+// parts.
 func decodeChunk(members map[string]json.RawMessage) (_ *Chunk, bad int) {
-	if len(members) == 0 {
-		return nil, 1
-	}
 	songsRaw, hasSongs := members["songs"]
 	offset, known := parseOffset(members["offset"])
 	if !hasSongs && !known {
 		return nil, 1
 	}
-	chunk := &Chunk{Offset: offset, OffsetUnknown: !known}
+	chunk := &Chunk{Offset: offset}
 	if !known {
 		bad++
 	}
 	songs, ok := array(songsRaw)
 	if !ok && !isNull(songsRaw) {
 		bad++
-	} else {
-		delete(members, "songs")
 	}
 	for _, raw := range songs {
 		song := object(raw)
@@ -145,12 +136,6 @@ func decodeChunk(members map[string]json.RawMessage) (_ *Chunk, bad int) {
 			continue
 		}
 		chunk.Songs = append(chunk.Songs, decodeChunkSong(chunk.Offset, song))
-	}
-	if known {
-		delete(members, "offset")
-	}
-	if len(members) > 0 {
-		chunk.Extra = members
 	}
 	return chunk, bad
 }

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Phase says how far a call got. It is about money: unsent is free, sent may
-// have been billed, answered is judged by the answer.
+// Phase is how far a call got: an unsent call is free, a sent one may have been
+// billed, and the answer tells about an answered one.
 type Phase string
 
-// The phases of a call.
+// The closed set of phases.
 const (
 	// PhaseUnsent: no byte of the request body left this process.
 	PhaseUnsent Phase = "unsent"
@@ -20,32 +20,32 @@ const (
 	PhaseAnswered Phase = "answered"
 )
 
-// Kind says why a call failed.
+// Kind is why a call failed.
 type Kind string
 
-// The kinds of failure.
+// The closed set of kinds.
 const (
-	// KindTransport: the network failed, or time ran out; Phase says how far the call got.
+	// KindTransport: the network failed or the timeout passed.
 	KindTransport Kind = "transport"
-	// KindLocal: the request could not be made here: audio that cannot be opened
-	// or read or has another size than announced, or fields that exclude each other.
+	// KindLocal: the request could not be built: the audio is unreadable or has
+	// another size than announced, or fields exclude each other.
 	KindLocal Kind = "local"
-	// KindHook: BeforeBody returned an error, which errors.Is and errors.As find. Always unsent.
+	// KindHook: BeforeBody returned an error. The phase is unsent.
 	KindHook Kind = "hook"
-	// KindCode: AudD answered with an error code. HTTPStatus is set too, except
-	// for the code 901 this package gives to a call without a token (unsent).
+	// KindCode: AudD answered with an error code. HTTPStatus is set, except for the
+	// code 901 of a call without a token, which is unsent.
 	KindCode Kind = "code"
-	// KindHTTP: an answer other than 2xx, without an AudD code. Redirects are never followed and land here.
+	// KindHTTP: an answer other than 2xx without an AudD code, redirects included.
 	KindHTTP Kind = "http"
-	// KindBody: a 2xx answer that cannot be read: not JSON, no status, an error
-	// without a code, cut in the middle (then Phase is sent) or too large.
+	// KindBody: an unreadable 2xx answer: not JSON, without status, an error
+	// without a code, incomplete (then the phase is sent) or too large.
 	KindBody Kind = "body"
 )
 
-// Error is the error of every failed call. Its text, and the text of Err, is
-// valid UTF-8 and free of the token and of URL queries. Below Err lies the
-// cause itself (a hook's error, a *net.OpError), for errors.Is and errors.As;
-// a caller's own error keeps its own text there, so log the *Error, not its causes.
+// Error is the error of every failed call. Its text and that of Err are valid
+// UTF-8 without the token and without URL queries. Err wraps the cause (a hook's
+// error, a *net.OpError) for errors.Is and errors.As. The cause keeps its own
+// text, so log the *Error, not the cause.
 type Error struct {
 	Op         string        // "recognize", "enterprise", "upload" or "getStreams"
 	Kind       Kind          // why the call failed
@@ -53,15 +53,15 @@ type Error struct {
 	Code       int           // AudD's error code, 0 if there is none
 	HTTPStatus int           // status of the answer, 0 if there is none
 	JSON       bool          // the answer's body was JSON
-	RetryAfter time.Duration // how long the answer asks to wait, 0 if it does not; at most 30 days
+	RetryAfter time.Duration // 0 if the answer has none; at most 30 days
 	RequestID  string        // X-Request-Id of the answer, for AudD's support
-	Message    string        // AudD's error_message without its echo of the request, at most 300 bytes
-	Branded    bool          // a block (19, 20, 31337) that came dressed up as a song
+	Message    string        // AudD's error_message without secrets, at most 300 bytes
+	Branded    bool          // a block (19, 20, 31337) that carries a song
 	Latency    time.Duration // from the start of the call to its end
-	Err        error         // the cause, if it was not AudD's answer
+	Err        error         // the cause, nil if it is AudD's answer
 }
 
-// Error is one line: operation, what went wrong, phase, request id.
+// Error returns one line: operation, failure, phase, request id.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("audd: ")
@@ -99,5 +99,5 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap is the cause, nil if AudD's answer is the cause.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }

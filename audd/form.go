@@ -10,8 +10,8 @@ import (
 // field is one form field, sent in order.
 type field struct{ name, value string }
 
-// form is a multipart/form-data body of known length, of which only the
-// fields are in memory.
+// form is a multipart/form-data body of known length. Only the fields are in
+// memory.
 type form struct {
 	contentType string
 	length      int64
@@ -19,9 +19,9 @@ type form struct {
 	source      io.Closer // nil without a file
 }
 
-// newForm builds the body: the token first, then the fields, then the audio.
-// audio nil means that the call has none. By hand, because the length must be
-// known before the first byte goes, and mime/multipart writes to find out.
+// newForm builds the body: the token, the fields, then the audio, if any. It does
+// not use mime/multipart, because the length must be known before the body is
+// written.
 func newForm(token string, fields []field, audio *Audio) (form, error) {
 	var src io.ReadCloser
 	var size int64
@@ -31,7 +31,7 @@ func newForm(token string, fields []field, audio *Audio) (form, error) {
 			return form{}, err
 		}
 	}
-	boundary := rand.Text() // of 130 random bits: no audio holds it
+	boundary := rand.Text() // 130 random bits, so that no audio contains it
 	head := bytes.NewBuffer(make([]byte, 0, 512))
 	part := func(words ...string) {
 		for _, word := range words {
@@ -62,6 +62,6 @@ func newForm(token string, fields []field, audio *Audio) (form, error) {
 	return out, nil
 }
 
-// quoteEscaper escapes a file name as mime/multipart does; fileName leaves no
-// line break in it.
+// quoteEscaper escapes a file name as mime/multipart does. fileName has removed
+// line breaks.
 var quoteEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

@@ -18,7 +18,7 @@ import (
 	"reprise/audd"
 )
 
-// countBodies accepts requests, never answers, and tells how many body bytes each brought.
+// countBodies accepts requests, never answers, and reports the body bytes of each.
 func countBodies(t *testing.T) (*rawServer, <-chan int64) {
 	t.Helper()
 	bodies := make(chan int64, 10)
@@ -31,9 +31,9 @@ func countBodies(t *testing.T) (*rawServer, <-chan int64) {
 	}), bodies
 }
 
-var errLatch = errors.New("somebody else holds the latch")
+var errLatch = errors.New("another attempt holds the latch")
 
-func TestAHookErrorEndsTheCallUnsentAndTheServerSeesNothing(t *testing.T) {
+func TestHookErrorEndsTheCallUnsent(t *testing.T) {
 	t.Parallel()
 	for name, hook := range map[string]audd.BeforeBody{
 		"error": func(context.Context) error { return errLatch },
@@ -54,7 +54,7 @@ func TestAHookErrorEndsTheCallUnsentAndTheServerSeesNothing(t *testing.T) {
 	}
 }
 
-func TestTheHookRunsOnceOnAReadyConnectionForEveryCall(t *testing.T) {
+func TestHookRunsOncePerCallBeforeTheRequestIsSent(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
 	c := newClient(t, s.URL)
@@ -75,9 +75,9 @@ func TestTheHookRunsOnceOnAReadyConnectionForEveryCall(t *testing.T) {
 	require.EqualValues(t, 3, hooks.Load())
 }
 
-func TestNothingLeavesWhenTheDeadlinePassesInTheHook(t *testing.T) {
+func TestNothingIsSentIfTheDeadlinePassesInTheHook(t *testing.T) {
 	t.Parallel()
-	unhurried(t, func(timeout time.Duration) bool {
+	withGrowingTimeout(t, func(timeout time.Duration) bool {
 		raw, bodies := countBodies(t)
 		var begun, returned atomic.Bool
 		_, err := newClient(t, raw.URL, withTimeout(timeout)).Upload(t.Context(), audd.UploadRequest{
@@ -85,9 +85,9 @@ func TestNothingLeavesWhenTheDeadlinePassesInTheHook(t *testing.T) {
 			BeforeBody: func(ctx context.Context) error {
 				begun.Store(true)
 				<-ctx.Done()
-				<-time.After(50 * time.Millisecond) // a call that does not wait is over by now
+				<-time.After(50 * time.Millisecond) // a call that does not wait for the hook has returned by now
 				returned.Store(true)
-				return nil // a hook that has latched all the same
+				return nil // a hook that latched despite the deadline
 			},
 		})
 		e := failed(t, err)
@@ -103,7 +103,7 @@ func TestNothingLeavesWhenTheDeadlinePassesInTheHook(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatComesWhileTheHookRunsWaitsForTheHook(t *testing.T) {
+func TestAnswerDuringTheHookWaitsForTheHook(t *testing.T) {
 	t.Parallel()
 	for _, hookErr := range []error{nil, errLatch} {
 		answered, bodies := make(chan struct{}), make(chan int64, 1)
@@ -139,7 +139,7 @@ func TestAnAnswerThatComesWhileTheHookRunsWaitsForTheHook(t *testing.T) {
 	}
 }
 
-// keepAlive answers the first request and then does next with the idle connection.
+// keepAlive answers the first request and then calls next with the idle connection.
 func keepAlive(requests *atomic.Int64, next func(c net.Conn)) func(int, net.Conn) {
 	return func(_ int, c net.Conn) {
 		if _, err := readRequest(c); err != nil {
@@ -151,7 +151,7 @@ func keepAlive(requests *atomic.Int64, next func(c net.Conn)) func(int, net.Conn
 	}
 }
 
-func TestAKeptConnectionThatTheServerClosedIsUnsentAndNotReplayed(t *testing.T) {
+func TestClosedKeepAliveConnectionIsUnsentAndNotReplayed(t *testing.T) {
 	t.Parallel()
 	var requests, hooks atomic.Int64
 	hangUp, gone := make(chan struct{}), make(chan struct{})
@@ -165,7 +165,7 @@ func TestAKeptConnectionThatTheServerClosedIsUnsentAndNotReplayed(t *testing.T) 
 	require.NoError(t, err)
 	_, err = c.Upload(t.Context(), audd.UploadRequest{
 		Audio: audio(make([]byte, 1<<20)),
-		BeforeBody: func(context.Context) error { // the connection dies between its choice and the first byte
+		BeforeBody: func(context.Context) error { // the connection is reset after it was chosen, before the first byte
 			hooks.Add(1)
 			close(hangUp)
 			<-gone
@@ -180,7 +180,7 @@ func TestAKeptConnectionThatTheServerClosedIsUnsentAndNotReplayed(t *testing.T) 
 	require.EqualValues(t, 1, raw.accepted.Load(), "no second connection was tried")
 }
 
-func TestAKeptConnectionThatDiesAfterTheFirstByteIsSentAndNotReplayed(t *testing.T) {
+func TestKeepAliveConnectionResetAfterTheFirstByteIsSentAndNotReplayed(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
 	raw := plain(t, keepAlive(&requests, func(c net.Conn) {
@@ -200,7 +200,7 @@ func TestAKeptConnectionThatDiesAfterTheFirstByteIsSentAndNotReplayed(t *testing
 	require.EqualValues(t, 1, raw.accepted.Load())
 }
 
-// deadWrites is a connection that takes nothing any more once armed, though reading it shows no sign.
+// deadWrites is a connection whose writes fail once armed, while reads still block.
 type deadWrites struct {
 	net.Conn
 
@@ -214,7 +214,7 @@ func (d deadWrites) Write(p []byte) (int, error) {
 	return d.Conn.Write(p)
 }
 
-func TestAWriteThatTakesNothingIsUnsentWithoutRetry(t *testing.T) {
+func TestFailedFirstWriteIsUnsentAndNotRetried(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
 	var armed atomic.Bool
@@ -226,9 +226,8 @@ func TestAWriteThatTakesNothingIsUnsentWithoutRetry(t *testing.T) {
 			return deadWrites{conn, &armed}, err
 		},
 	}))
-	_, err := c.Streams(t.Context())
-	require.NoError(t, err)
-	_, err = c.Upload(t.Context(), audd.UploadRequest{
+	require.NoError(t, c.CheckToken(t.Context()))
+	_, err := c.Upload(t.Context(), audd.UploadRequest{
 		Audio:      audio(make([]byte, 1<<20)),
 		BeforeBody: func(context.Context) error { hooks.Add(1); armed.Store(true); return nil },
 	})
@@ -236,16 +235,17 @@ func TestAWriteThatTakesNothingIsUnsentWithoutRetry(t *testing.T) {
 	require.Equal(t, audd.PhaseUnsent, failed(t, err).Phase)
 	require.EqualValues(t, 1, hooks.Load())
 	require.EqualValues(t, 1, dials.Load())
-	s.Close()                             // its handlers have returned
-	for _, upload := range s.seen()[1:] { // the head left before the hook
+	s.Close()                             // waits for its handlers
+	for _, upload := range s.seen()[1:] { // the head was sent before the hook
 		require.Empty(t, upload.parts)
 	}
 }
 
-// A foreign RoundTripper has no connection to count on: any byte read is sent.
-func TestAForeignTransportFallsBackToTheBodyCounter(t *testing.T) {
+// Another RoundTripper has no counting connection: a byte read from the body counts
+// as sent.
+func TestOtherTransportsCountBodyReads(t *testing.T) {
 	t.Parallel()
-	fail := errors.New("wire cut")
+	fail := errors.New("connection lost")
 	for name, c := range map[string]struct {
 		read int
 		want audd.Phase

@@ -20,7 +20,7 @@ func opened(r io.Reader, size int64) (audd.Audio, *source) {
 	return audd.Audio{Open: func() (io.ReadCloser, int64, error) { return src, size, nil }}, src
 }
 
-func TestAudioThatCannotBeOpenedIsLocalAndUnsent(t *testing.T) {
+func TestUnusableAudioIsLocalAndUnsent(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
 	c := newClient(t, s.URL)
@@ -45,7 +45,7 @@ func TestAudioThatCannotBeOpenedIsLocalAndUnsent(t *testing.T) {
 	require.Empty(t, s.seen())
 }
 
-// brokenReader gives its data, then its error.
+// brokenReader returns its data, then its error.
 type brokenReader struct {
 	data io.Reader
 	err  error
@@ -61,9 +61,9 @@ func (b brokenReader) Read(p []byte) (int, error) {
 
 type panickingReader struct{}
 
-func (panickingReader) Read([]byte) (int, error) { panic("disk on fire") }
+func (panickingReader) Read([]byte) (int, error) { panic("read panic") }
 
-func TestAudioThatChangesUnderUsIsNeverSentWhole(t *testing.T) {
+func TestAudioThatChangesDuringTheCallIsNeverSentCompletely(t *testing.T) {
 	t.Parallel()
 	disk := errors.New("input/output error")
 	const size = 300_000
@@ -72,12 +72,12 @@ func TestAudioThatChangesUnderUsIsNeverSentWhole(t *testing.T) {
 		text   string
 		cause  error
 	}{
-		"shorter":     {bytes.NewReader(make([]byte, size-1)), "ended before", nil},
+		"shorter":     {bytes.NewReader(make([]byte, size-1)), "shorter than", nil},
 		"longer":      {bytes.NewReader(make([]byte, size+1)), "longer than", nil},
 		"read error":  {brokenReader{bytes.NewReader(make([]byte, size/2)), disk}, "input/output", disk},
 		"error first": {brokenReader{strings.NewReader(""), disk}, "input/output", disk},
 		"error last":  {brokenReader{bytes.NewReader(make([]byte, size)), disk}, "input/output", disk},
-		"panic":       {panickingReader{}, "disk on fire", nil},
+		"panic":       {panickingReader{}, "read panic", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,20 +86,20 @@ func TestAudioThatChangesUnderUsIsNeverSentWhole(t *testing.T) {
 			_, err := newClient(t, raw.URL).Recognize(t.Context(), audd.RecognizeRequest{Audio: in})
 			e := failed(t, err)
 			require.Equal(t, audd.KindLocal, e.Kind)
-			// Small heads may sit in a buffer when the reader fails: then nothing left.
+			// If the head is still in a buffer when the reader fails, the call is unsent.
 			require.NotEqual(t, audd.PhaseAnswered, e.Phase)
 			require.ErrorContains(t, err, c.text)
 			if c.cause != nil {
 				require.ErrorIs(t, err, c.cause)
 			}
 			require.True(t, src.closed.Load())
-			// The kernel connects before the server has accepted.
+			// The connection exists before the server accepts it.
 			require.Eventually(t, func() bool { return raw.accepted.Load() == 1 }, time.Minute, time.Millisecond)
 		})
 	}
 }
 
-// stuck blocks in Read until it is closed, as a pipe or a network file does.
+// stuck blocks in Read until it is closed, like a pipe or a network file.
 type stuck struct{ closed chan struct{} }
 
 func (s stuck) Read([]byte) (int, error) {
@@ -112,7 +112,7 @@ func (s stuck) Close() error {
 	return nil
 }
 
-func TestABlockedSourceDoesNotOutliveTheDeadline(t *testing.T) {
+func TestBlockedReaderEndsAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	raw := plain(t, drain)
 	c := newClient(t, raw.URL, withTimeout(50*time.Millisecond))
@@ -123,7 +123,7 @@ func TestABlockedSourceDoesNotOutliveTheDeadline(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-func TestTheSourceIsClosedAfterEveryCall(t *testing.T) {
+func TestReaderIsClosedAfterEveryCall(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
 	in, src := opened(strings.NewReader("abc"), 3)

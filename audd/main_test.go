@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const token = "tok-5ecret-0123456789abcdef"
 
-// newClient is a client whose endpoints are all below base.
+// newClient returns a client whose endpoints are below base.
 func newClient(t *testing.T, base string, change ...func(*audd.Config)) *audd.Client {
 	t.Helper()
 	cfg := audd.DefaultConfig()
@@ -52,19 +52,19 @@ func withTimeout(d time.Duration) func(*audd.Config) {
 	}
 }
 
-// unhurried repeats a call with longer and longer timeouts, until one is long
-// enough for a busy machine to be where the test wants the deadline to pass.
-func unhurried(t *testing.T, call func(timeout time.Duration) (there bool)) {
+// withGrowingTimeout repeats a call with longer timeouts until the deadline passes
+// at the intended place, which call reports.
+func withGrowingTimeout(t *testing.T, call func(timeout time.Duration) bool) {
 	t.Helper()
 	for d := 50 * time.Millisecond; d < time.Minute; d *= 4 {
 		if call(d) {
 			return
 		}
 	}
-	require.Fail(t, "the deadline always passed before the call was that far")
+	require.Fail(t, "the deadline always passed too early")
 }
 
-// source is an audio reader that knows whether it was closed.
+// source is an audio reader that records whether it was closed.
 type source struct {
 	io.Reader
 
@@ -82,12 +82,12 @@ func audio(data []byte) audd.Audio {
 	}}
 }
 
-// part is one part of a multipart body, in the order it came.
+// part is one part of a multipart body.
 type part struct {
 	name, file, value string
 }
 
-// received is one request as the server saw it.
+// received is one request as the server read it.
 type received struct {
 	proto, path, query string
 	header             http.Header
@@ -103,7 +103,7 @@ func (r received) values() map[string]string {
 	return out
 }
 
-// server answers every request alike and keeps what it received.
+// server gives every request the same answer and records the requests.
 type server struct {
 	*httptest.Server
 
@@ -213,7 +213,7 @@ func plain(t *testing.T, handle func(n int, c net.Conn)) *rawServer {
 	return rawListen(t, nil, handle)
 }
 
-// reset closes with RST, whatever is unread.
+// reset closes the connection with RST.
 func reset(c net.Conn) {
 	if below, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = below.NetConn()

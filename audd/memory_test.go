@@ -12,7 +12,7 @@ import (
 	"reprise/audd"
 )
 
-// zeros is endless synthetic audio.
+// zeros is an endless reader.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -20,10 +20,10 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Not parallel: it counts the whole process's allocations.
+// Not parallel, because it counts the allocations of the whole process.
 //
 //nolint:paralleltest // see above
-func TestStreamingAQuarterGibibyteAllocatesLittle(t *testing.T) {
+func TestStreaming256MiBAllocatesLessThan2MiB(t *testing.T) {
 	const size = 256 << 20
 	var received int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,5 +40,5 @@ func TestStreamingAQuarterGibibyteAllocatesLittle(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	require.NoError(t, err)
 	require.Greater(t, received, int64(size))
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20), "bytes allocated in all, client and server")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20), "bytes allocated by client and server")
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// maxOffset bounds positions; a longer recording than a year is a mistake.
+// maxOffset bounds positions in a recording.
 const maxOffset = 366 * 24 * time.Hour
 
-// parseOffset reads a chunk's position: "MM:SS", "HH:MM:SS", "SS" or a bare
-// number of seconds; minutes and seconds may exceed 59, seconds may have a fraction.
+// parseOffset reads the position of a chunk: "MM:SS", "HH:MM:SS", "SS" or a number
+// of seconds. Minutes and seconds may exceed 59; seconds may have a fraction.
 func parseOffset(raw json.RawMessage) (time.Duration, bool) {
 	text, ok := scalar(raw)
 	if !ok {
@@ -44,7 +44,7 @@ func milliseconds(raw json.RawMessage) (time.Duration, bool) {
 	return seconds(n / 1000)
 }
 
-// seconds converts, to whole milliseconds, what is within bounds.
+// seconds converts to whole milliseconds; false if out of bounds.
 func seconds(n float64) (time.Duration, bool) {
 	if n > maxOffset.Seconds() || n < -maxOffset.Seconds() {
 		return 0, false

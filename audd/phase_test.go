@@ -20,10 +20,10 @@ import (
 	"reprise/audd"
 )
 
-// drain reads until the client hangs up.
+// drain reads until the client closes the connection.
 func drain(_ int, c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 
-// readRequest reads one whole request off the connection.
+// readRequest reads one complete request from the connection.
 func readRequest(c net.Conn) (*bufio.Reader, error) {
 	return readNext(bufio.NewReader(c))
 }
@@ -39,7 +39,7 @@ func readNext(r *bufio.Reader) (*bufio.Reader, error) {
 	return r, nil
 }
 
-// afterRequest handles a connection once a whole request was read.
+// afterRequest calls handle after a complete request.
 func afterRequest(handle func(c net.Conn)) func(int, net.Conn) {
 	return func(_ int, c net.Conn) {
 		if _, err := readRequest(c); err == nil {
@@ -52,7 +52,7 @@ func write(text string) func(net.Conn) {
 	return func(c net.Conn) { _, _ = io.WriteString(c, text) }
 }
 
-func TestFailuresBeforeTheBodyAreUnsentAndTheHookDoesNotRun(t *testing.T) {
+func TestFailuresBeforeTheBodyAreUnsent(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestFailuresBeforeTheBodyAreUnsentAndTheHookDoesNotRun(t *testing.T) {
 	refused := closed.Addr().String()
 
 	tlsServer := httptest.NewUnstartedServer(answer(200, noMatch))
-	tlsServer.Config.ErrorLog = log.New(io.Discard, "", 0) // it would report our refusal of its certificate
+	tlsServer.Config.ErrorLog = log.New(io.Discard, "", 0) // it reports the rejected certificate
 	tlsServer.StartTLS()
 	t.Cleanup(tlsServer.Close)
 	inHandshake := plain(t, func(_ int, c net.Conn) { reset(c) })
@@ -123,7 +123,7 @@ func TestFailuresAfterTheFirstBodyByteAreSent(t *testing.T) {
 			reset(c)
 		}, audd.KindTransport},
 		"reset after the body":    {afterRequest(reset), audd.KindTransport},
-		"hang-up after the body":  {afterRequest(func(net.Conn) {}), audd.KindTransport},
+		"close after the body":    {afterRequest(func(net.Conn) {}), audd.KindTransport},
 		"answer cut in its head":  {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Le")), audd.KindTransport},
 		"answer is not HTTP":      {afterRequest(write("220 mail ready\r\n")), audd.KindTransport},
 		"body cut by length":      {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + cutJSON)), audd.KindBody},
@@ -149,7 +149,7 @@ func TestFailuresAfterTheFirstBodyByteAreSent(t *testing.T) {
 	}
 }
 
-func TestADeadlineAfterTheBodyIsSent(t *testing.T) {
+func TestDeadlineAfterTheBodyIsSent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer string
@@ -160,7 +160,7 @@ func TestADeadlineAfterTheBodyIsSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			unhurried(t, func(timeout time.Duration) bool {
+			withGrowingTimeout(t, func(timeout time.Duration) bool {
 				raw := plain(t, afterRequest(func(conn net.Conn) { write(c.answer)(conn); drain(0, conn) }))
 				_, err := newClient(t, raw.URL, withTimeout(timeout)).Upload(t.Context(), audd.UploadRequest{Audio: audio(make([]byte, 4<<20))})
 				require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -173,9 +173,9 @@ func TestADeadlineAfterTheBodyIsSent(t *testing.T) {
 	}
 }
 
-// A reset right at accept may come before or after the first body byte left.
-// What may not be is "unsent" for body bytes the server has read.
-func TestResetAtAcceptIsNeverUnsentWhenTheServerReadSomething(t *testing.T) {
+// A reset at accept may happen before or after the first body byte is sent. The
+// call must not be unsent if the server has read a body byte.
+func TestResetAtAcceptIsNotUnsentIfTheServerReadABodyByte(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		var read atomic.Int64
@@ -197,9 +197,9 @@ func TestResetAtAcceptIsNeverUnsentWhenTheServerReadSomething(t *testing.T) {
 	}
 }
 
-// A server that refuses a body early answers, stops reading and hangs up,
-// which resets the connection while the client still writes.
-func TestAnEarly413IsAnAnswerEvenIfTheConnectionBreaksWhileSending(t *testing.T) {
+// A server that refuses a body answers, stops reading and closes the connection,
+// which resets it while the client still writes.
+func TestEarly413IsAnsweredEvenIfTheConnectionIsReset(t *testing.T) {
 	t.Parallel()
 	cert := httptest.NewUnstartedServer(nil)
 	cert.StartTLS()

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// RecognizeRequest asks which song a short clip is. AudD looks at its first 12 seconds.
+// RecognizeRequest asks for the song in a short clip. AudD analyses its first 12
+// seconds.
 type RecognizeRequest struct {
 	Audio      Audio
-	Return     []string // providers whose data to add: apple_music, spotify, deezer, musicbrainz
-	Market     string   // country of the providers' data; AudD's default is "us"
+	Return     []string // metadata providers: apple_music, spotify, deezer, musicbrainz
+	Market     string   // country code for the providers; AudD's default is "us"
 	BeforeBody BeforeBody
 }
 
@@ -18,8 +19,8 @@ type RecognizeRequest struct {
 type Recognition struct {
 	Meta
 
-	Song *Song           // nil: no match
-	Raw  json.RawMessage // AudD's result value as sent; "null" for no match
+	Song *Song           // nil if there is no match
+	Raw  json.RawMessage // AudD's result value; "null" if there is no match
 }
 
 // Recognize sends one clip to the standard endpoint. The error is always an *Error.
@@ -48,7 +49,7 @@ func decodeRecognition(a answer) Recognition {
 	}
 	members := object(a.result)
 	if members == nil {
-		// PHP writes an empty object as []; anything else is news to us.
+		// PHP may encode an empty object as []; any other type is unexpected.
 		if list, ok := array(a.result); !ok || len(list) > 0 {
 			out.Warning = joinWarning(out.Warning, "result is neither a song nor null")
 		}
@@ -61,7 +62,7 @@ func decodeRecognition(a answer) Recognition {
 	return out
 }
 
-// raw is the result value, "null" where AudD left it out.
+// raw returns the result value, "null" if it is missing.
 func (a answer) raw() json.RawMessage {
 	if len(a.result) == 0 {
 		return json.RawMessage("null")

@@ -15,7 +15,7 @@ import (
 
 const noMatch = `{"status":"success","result":null}`
 
-func TestRecognizeSendsTheTokenFirstThenFieldsThenTheFileWithKnownLength(t *testing.T) {
+func TestRecognizeSendsTokenFieldsAndFileInThatOrder(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
 	data := bytes.Repeat([]byte("x"), 100_000)
@@ -32,7 +32,7 @@ func TestRecognizeSendsTheTokenFirstThenFieldsThenTheFileWithKnownLength(t *test
 		{"file", "clip.mp3", string(data)},
 	}, r.parts)
 	require.Equal(t, "/", r.path)
-	require.Empty(t, r.query, "nothing goes in the URL")
+	require.Empty(t, r.query, "the URL has no query")
 	require.Greater(t, r.length, int64(len(data)), "Content-Length is announced")
 	require.Equal(t, "HTTP/1.1", r.proto)
 	require.Empty(t, r.header.Get("Idempotency-Key"))
@@ -41,7 +41,7 @@ func TestRecognizeSendsTheTokenFirstThenFieldsThenTheFileWithKnownLength(t *test
 	require.Equal(t, "reprise", r.header.Get("User-Agent"))
 }
 
-func TestURLInputIsAFormFieldAndCarriesNoFile(t *testing.T) {
+func TestURLInputIsAFormField(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
 	_, err := newClient(t, s.URL).Recognize(t.Context(), audd.RecognizeRequest{Audio: audd.Audio{URL: "https://a.test/x.mp3?sig=1"}})
@@ -50,7 +50,7 @@ func TestURLInputIsAFormFieldAndCarriesNoFile(t *testing.T) {
 	require.Empty(t, s.seen()[0].query)
 }
 
-func TestEnterpriseSendsOnlyWhatIsSetAndAccurateOffsetsByDefault(t *testing.T) {
+func TestEnterpriseSendsTheSetFieldsAndAccurateOffsets(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, `{"status":"success","result":[]}`))
 	c := newClient(t, s.URL)
@@ -72,7 +72,7 @@ func TestEnterpriseSendsOnlyWhatIsSetAndAccurateOffsetsByDefault(t *testing.T) {
 	}, s.seen()[2].values())
 }
 
-func TestUploadAndStreamsHaveTheirOwnPaths(t *testing.T) {
+func TestUploadAndCheckTokenUseTheirOwnPaths(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
 	c := newClient(t, s.URL)
@@ -82,16 +82,14 @@ func TestUploadAndStreamsHaveTheirOwnPaths(t *testing.T) {
 	require.Equal(t, 200, up.HTTPStatus)
 	require.Equal(t, "req-1", up.RequestID)
 	require.Positive(t, up.Latency)
-	streams, err := c.Streams(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, streams)
+	require.NoError(t, c.CheckToken(t.Context()))
 	require.Equal(t, "/upload/", s.seen()[0].path)
 	require.Equal(t, "9007199254740993", s.seen()[0].values()["audio_id"])
 	require.Equal(t, "/getStreams/", s.seen()[1].path)
 	require.Equal(t, map[string]string{"api_token": token}, s.seen()[1].values())
 }
 
-func TestFileNamesAreMadePlain(t *testing.T) {
+func TestFileNamesAreReducedToTheirLastElement(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
 	c := newClient(t, s.URL)
@@ -115,7 +113,7 @@ func TestFileNamesAreMadePlain(t *testing.T) {
 	}
 }
 
-func TestHTTP11IsSpokenEvenWithAServerAndAClientThatKnowHTTP2(t *testing.T) {
+func TestHTTP11IsUsedEvenIfClientAndServerSupportHTTP2(t *testing.T) {
 	t.Parallel()
 	var proto string
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -131,52 +129,49 @@ func TestHTTP11IsSpokenEvenWithAServerAndAClientThatKnowHTTP2(t *testing.T) {
 	require.Equal(t, "HTTP/1.1", proto)
 }
 
-func TestConnectionsAreReusedAndTheTokenIsReadForEveryCall(t *testing.T) {
+func TestTokenIsReadForEveryCall(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
 	current := " first\n"
 	c := newClient(t, s.URL, func(cfg *audd.Config) { cfg.Token = func() string { return current } })
-	_, err := c.Streams(t.Context())
-	require.NoError(t, err)
+	require.NoError(t, c.CheckToken(t.Context()))
 	current = "second"
-	_, err = c.Streams(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "first", s.seen()[0].values()["api_token"], "surrounding blanks are no part of a token")
+	require.NoError(t, c.CheckToken(t.Context()))
+	require.Equal(t, "first", s.seen()[0].values()["api_token"], "surrounding space is removed")
 	require.Equal(t, "second", s.seen()[1].values()["api_token"])
 }
 
-func TestWithoutATokenNothingIsSentAndTheErrorIsAuthentication(t *testing.T) {
+func TestMissingTokenIsCode901AndUnsent(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
 	c := newClient(t, s.URL, func(cfg *audd.Config) { cfg.Token = func() string { return " \n" } })
-	_, err := c.Streams(t.Context())
-	e := failed(t, err)
+	e := failed(t, c.CheckToken(t.Context()))
 	require.Equal(t, audd.KindCode, e.Kind)
 	require.Equal(t, 901, e.Code)
 	require.Equal(t, audd.PhaseUnsent, e.Phase)
 	require.Empty(t, s.seen())
 }
 
-func TestAnInjectedClientKeepsTheTimeoutsAndMayOnlyShortenThem(t *testing.T) {
+func TestInjectedClientCanOnlyShortenTheTimeouts(t *testing.T) {
 	t.Parallel()
 	const short = -1
-	for name, timeouts := range map[string]struct{ ours, theirs time.Duration }{
-		"ours, their none":     {short, 0},
-		"ours, their longer":   {short, time.Hour},
-		"theirs, ours longer":  {time.Hour, short},
-		"no transport of them": {short, 2 * time.Minute},
+	for name, timeouts := range map[string]struct{ own, injected time.Duration }{
+		"own, injected client without timeout":   {short, 0},
+		"own, injected client longer":            {short, time.Hour},
+		"injected client shorter":                {time.Hour, short},
+		"own, injected client without transport": {short, 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-			unhurried(t, func(d time.Duration) bool {
-				ours, theirs := timeouts.ours, timeouts.theirs
-				if ours == short {
-					ours = d
+			withGrowingTimeout(t, func(d time.Duration) bool {
+				own, injected := timeouts.own, timeouts.injected
+				if own == short {
+					own = d
 				} else {
-					theirs = d
+					injected = d
 				}
-				c := newClient(t, s.URL, withTimeout(ours), func(cfg *audd.Config) { cfg.HTTPClient = &http.Client{Timeout: theirs} })
+				c := newClient(t, s.URL, withTimeout(own), func(cfg *audd.Config) { cfg.HTTPClient = &http.Client{Timeout: injected} })
 				_, err := c.Recognize(t.Context(), audd.RecognizeRequest{Audio: audio([]byte("a"))})
 				require.ErrorContains(t, err, "deadline exceeded")
 				return failed(t, err).Phase == audd.PhaseSent

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds what an answer may ask for; more is a mistake.
+// maxRetryAfter bounds Retry-After; a longer wait is an error of the server.
 const maxRetryAfter = 30 * 24 * time.Hour
 
-// retryAfter reads Retry-After as seconds or as an HTTP date, 0 if there is
-// none. A date is compared with the answer's own Date where it has one, so
-// that two clocks need not agree; it is rounded up to whole seconds.
+// retryAfter reads Retry-After as seconds or as an HTTP date, rounded up to whole
+// seconds; 0 if there is none. A date is relative to the answer's Date header, if
+// present, because the two clocks may differ.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	raw := strings.TrimSpace(h.Get("Retry-After"))
 	if raw == "" {

@@ -6,19 +6,18 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
-// AudD sends codes and numbers as numbers or as strings, and its providers'
-// data in any type. These readers take what they can and never fail.
+// AudD sends codes and numbers as numbers or strings, and data of its providers
+// in any type. These readers accept both and never fail.
 
-// isNull reports a missing value or a JSON null.
+// isNull reports whether the value is missing or null.
 func isNull(raw json.RawMessage) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// scalar is the text of a string, number or boolean; false for anything else.
+// scalar returns the text of a string, number or boolean; false for other types.
 func scalar(raw json.RawMessage) (string, bool) {
 	raw = bytes.TrimSpace(raw)
 	if isNull(raw) {
@@ -26,9 +25,6 @@ func scalar(raw json.RawMessage) (string, bool) {
 	}
 	switch raw[0] {
 	case '"':
-		if end := len(raw) - 1; end > 0 && raw[end] == '"' && !bytes.ContainsAny(raw[1:end], "\"\\") && utf8.Valid(raw) {
-			return string(raw[1:end]), true // nothing is escaped
-		}
 		var s string
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return "", false
@@ -41,7 +37,7 @@ func scalar(raw json.RawMessage) (string, bool) {
 	}
 }
 
-// number is a finite number, given as a number or in a string.
+// number returns a finite number, sent as a number or string.
 func number(raw json.RawMessage) (float64, bool) {
 	s, ok := scalar(raw)
 	if !ok {
@@ -54,7 +50,7 @@ func number(raw json.RawMessage) (float64, bool) {
 	return f, true
 }
 
-// integer is a whole number, given as a number ("900", 900.0) or in a string.
+// integer returns a whole number, sent as a number (900, 900.0) or string.
 func integer(raw json.RawMessage) (int64, bool) {
 	s, ok := scalar(raw)
 	if !ok {
@@ -70,17 +66,7 @@ func integer(raw json.RawMessage) (int64, bool) {
 	return int64(f), true
 }
 
-// boolean reads true, "true", 1, "1".
-func boolean(raw json.RawMessage) (bool, bool) {
-	s, ok := scalar(raw)
-	if !ok {
-		return false, false
-	}
-	b, err := strconv.ParseBool(strings.ToLower(strings.TrimSpace(s)))
-	return b, err == nil
-}
-
-// object is the members of a JSON object, nil for anything else.
+// object returns the members of a JSON object, nil for other types.
 func object(raw json.RawMessage) map[string]json.RawMessage {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '{' {
@@ -93,7 +79,7 @@ func object(raw json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// array is the elements of a JSON array; false for anything else.
+// array returns the elements of a JSON array; false for other types.
 func array(raw json.RawMessage) ([]json.RawMessage, bool) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '[' {

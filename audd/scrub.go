@@ -13,21 +13,21 @@ import (
 
 const (
 	redacted    = "[redacted]"
-	maxMessage  = 300 // bytes of AudD's message that are kept
-	maxErrText  = 600 // bytes of a wrapped error's text
-	minSecret   = 6   // shorter query values are ordinary words and numbers
-	maxHeaderID = 128 // bytes of a request id
+	maxMessage  = 300 // of AudD's message, in bytes
+	maxErrText  = 600 // of a wrapped error, in bytes
+	minSecret   = 6   // shorter query values are not secret
+	maxHeaderID = 128 // of a request id, in bytes
 )
 
-// anyURL finds URLs in foreign text; their user, query and fragment are dropped.
+// anyURL matches URLs in a text; bareURL removes their user, query and fragment.
 var anyURL = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\x60]+`)
 
-// scrubber takes what is secret in one call out of texts: the token, and user,
-// query and fragment of the audio's URL.
+// scrubber removes the secrets of one call from texts: the token, and user, query
+// and fragment of the audio's URL.
 type scrubber struct{ token, audioURL string }
 
-// secrets are the texts to be taken out, longest first. Most calls have nothing
-// to take them out of.
+// secrets returns the texts to remove, longest first. They are computed only when
+// there is a text, which most calls do not have.
 func (s scrubber) secrets() []string {
 	secrets := append(urlSecrets(s.audioURL), s.token, url.QueryEscape(s.token))
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
@@ -35,7 +35,7 @@ func (s scrubber) secrets() []string {
 	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
 }
 
-// urlSecrets are the parts of a URL that may show up on their own in a text.
+// urlSecrets returns the parts of a URL that may occur alone in a text.
 func urlSecrets(raw string) []string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -58,7 +58,8 @@ func urlSecrets(raw string) []string {
 	return slices.DeleteFunc(out, func(s string) bool { return len(s) < minSecret })
 }
 
-// text is in without secrets, as one line of valid UTF-8 of at most limit bytes.
+// text returns in without secrets, as one line of valid UTF-8 of at most limit
+// bytes.
 func (s scrubber) text(in string, limit int) string {
 	if in == "" {
 		return ""
@@ -77,7 +78,7 @@ func (s scrubber) text(in string, limit int) string {
 	return truncate(strings.TrimSpace(out), limit)
 }
 
-// bareURL drops user, query and fragment of a URL found in a text.
+// bareURL returns a URL without user, query and fragment.
 func bareURL(raw string) string {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	rest, _, _ = strings.Cut(rest, "?")
@@ -92,7 +93,7 @@ func bareURL(raw string) string {
 	return scheme + "://" + authority + path
 }
 
-// truncate cuts s to at most limit bytes at a rune boundary.
+// truncate shortens s to at most limit bytes at a rune boundary.
 func truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -103,8 +104,8 @@ func truncate(s string, limit int) string {
 	return s[:limit]
 }
 
-// scrubbed is an error with a clean text. What it wraps is reachable by
-// errors.Is and errors.As, for control flow; print this, not that.
+// scrubbed is an error with a text without secrets. The wrapped error is for
+// errors.Is and errors.As and keeps its own text.
 type scrubbed struct {
 	text string
 	err  error
@@ -113,13 +114,13 @@ type scrubbed struct {
 func (e *scrubbed) Error() string { return e.text }
 func (e *scrubbed) Unwrap() error { return e.err }
 
-// own wraps an error of the caller's (hook, audio), which must stay reachable.
+// own wraps an error of the caller (hook, audio), which errors.Is must find.
 func (s scrubber) own(err error) error {
 	return &scrubbed{text: s.text(err.Error(), maxErrText), err: err}
 }
 
-// foreign wraps an error of the network stack. If its text held a secret, only
-// a clean copy survives; contexts' errors stay recognisable.
+// foreign wraps an error of the network stack. An error whose text holds a secret
+// is replaced by its clean text; keep, the error of a context, is always wrapped.
 func (s scrubber) foreign(err error, keep error) error {
 	raw := err.Error()
 	text := s.text(raw, maxErrText)
@@ -127,9 +128,4 @@ func (s scrubber) foreign(err error, keep error) error {
 		return &scrubbed{text: text, err: errors.Join(err, keep)}
 	}
 	return &scrubbed{text: text, err: keep}
-}
-
-// requestID is a header value fit for logs.
-func (s scrubber) requestID(raw string) string {
-	return s.text(raw, maxHeaderID)
 }

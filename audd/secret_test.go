@@ -19,10 +19,10 @@ import (
 
 const signed = "https://ann:pa55word@bucket.example.test/a%20b.mp3?X-Amz-Signature=deadbeef%2Fcafe0123&X-Amz-Credential=AKIAEXAMPLE#frag-ment"
 
-// secrets may stand in no text. The signature counts in its plain form too.
+// secrets must not occur in any text, neither escaped nor unescaped.
 var secrets = []string{token, "pa55word", "deadbeef", "cafe0123", "AKIAEXAMPLE", "X-Amz-Sig", "frag-ment", "pr0xypass", "deadbeef/cafe0123"}
 
-// everything is a text full of secrets, as an unkind server or library might write it.
+// everything is a text that contains all secrets.
 var everything = token + " " + signed + " " + url.QueryEscape(token) + " ?X-Amz-Signature=deadbeef%2Fcafe0123 deadbeef/cafe0123 ann:pa55word AKIAEXAMPLE #frag-ment"
 
 func requireClean(t *testing.T, err error) {
@@ -40,8 +40,8 @@ func requireClean(t *testing.T, err error) {
 	}
 }
 
-// Every failure class, with everything around trying to give the secrets away.
-func TestNoFailureShowsTheTokenOrASignature(t *testing.T) {
+// Every class of failure, with secrets in all texts of the server.
+func TestErrorsOfAnswersContainNoSecret(t *testing.T) {
 	t.Parallel()
 	quoted, err := json.Marshal(everything)
 	require.NoError(t, err)
@@ -84,8 +84,8 @@ func TestNoFailureShowsTheTokenOrASignature(t *testing.T) {
 	}
 }
 
-// The errors that come from around the client: hook, audio, dialer, proxy.
-func TestNoForeignErrorShowsTheTokenOrASignature(t *testing.T) {
+// Errors of hook, audio, dialer and proxy.
+func TestErrorsOfOtherPackagesContainNoSecret(t *testing.T) {
 	t.Parallel()
 	leak := errors.New("cannot do it: " + everything)
 	t.Run("hook", func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestNoForeignErrorShowsTheTokenOrASignature(t *testing.T) {
 		requireClean(t, err)
 	})
 	for name, transport := range map[string]http.RoundTripper{
-		"foreign transport": roundTrip(func(*http.Request) (*http.Response, error) { return nil, leak }),
+		"other transport": roundTrip(func(*http.Request) (*http.Response, error) { return nil, leak }),
 		"dialer": &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return nil, leak
 		}},
@@ -128,20 +128,20 @@ func TestNoForeignErrorShowsTheTokenOrASignature(t *testing.T) {
 	}
 }
 
-func TestWarningsAreScrubbedToo(t *testing.T) {
+func TestWarningsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	out, err := recognize(t, answer(200, `{"status":"error","error":{"error_code":51,"error_message":"`+token+` is old"},"result":null}`))
 	require.NoError(t, err)
 	require.Equal(t, "code 51: [redacted] is old", out.Warning)
 }
 
-func TestConfigErrorsNameTheFieldAndQuoteNoURL(t *testing.T) {
+func TestConfigErrorsNameTheFieldWithoutQuotingURLs(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*audd.Config){
 		"Token":               func(c *audd.Config) { c.Token = nil },
 		"BaseURL":             func(c *audd.Config) { c.BaseURL = "https://ann:pr0xypass@api.audd.test" },
 		"EnterpriseURL":       func(c *audd.Config) { c.EnterpriseURL = "https://x.test/?api_token=" + token },
-		"BaseURL: want":       func(c *audd.Config) { c.BaseURL = "http://%zz" + token },
+		"BaseURL: must":       func(c *audd.Config) { c.BaseURL = "http://%zz" + token },
 		"Timeouts.Recognize":  func(c *audd.Config) { c.Timeouts.Recognize = 0 },
 		"Timeouts.Enterprise": func(c *audd.Config) { c.Timeouts.Enterprise = -1 },
 		"Timeouts.Upload":     func(c *audd.Config) { c.Timeouts.Upload = 0 },
@@ -161,6 +161,6 @@ func TestConfigErrorsNameTheFieldAndQuoteNoURL(t *testing.T) {
 	}
 	_, err := audd.New(audd.Config{})
 	for _, name := range []string{"Token", "BaseURL", "EnterpriseURL", "Timeouts.Recognize", "Timeouts.Check"} {
-		require.ErrorContains(t, err, name, "every wrong field in one go")
+		require.ErrorContains(t, err, name, "every invalid field at once")
 	}
 }

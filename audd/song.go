@@ -1,29 +1,26 @@
 package audd
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
-// Song is one recognised song. Every field may be empty: a hit in the
-// account's own catalog has only Timecode and AudioID.
+// Song is one recognised song. Every field may be empty: a match in the account's
+// own catalog has only Timecode and AudioID.
 type Song struct {
 	Artist      string `json:"artist,omitempty"`
 	Title       string `json:"title,omitempty"`
 	Album       string `json:"album,omitempty"`
 	ReleaseDate string `json:"release_date,omitempty"` // YYYY-MM-DD
 	Label       string `json:"label,omitempty"`
-	Timecode    string `json:"timecode,omitempty"` // MM:SS, where in the song the audio lies
+	Timecode    string `json:"timecode,omitempty"` // MM:SS, position of the audio in the song
 	SongLink    string `json:"song_link,omitempty"`
 	ISRC        string `json:"isrc,omitempty"`     // Startup plan and up
 	UPC         string `json:"upc,omitempty"`      // Startup plan and up
-	AudioID     *int64 `json:"audio_id,omitempty"` // hit in the account's own catalog; nil otherwise
-	// Extra is everything else, as AudD sent it: the providers' data
-	// (apple_music, spotify, deezer, musicbrainz), fields that are new, and
-	// fields above that came with another type. Nil if there is nothing.
+	AudioID     *int64 `json:"audio_id,omitempty"` // match in the account's own catalog; nil otherwise
+	// Extra holds all other fields: the providers' data (apple_music, spotify,
+	// deezer, musicbrainz), unknown fields, and fields above of another type.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
-// decodeSong reads what it can of a song's members, which it consumes.
+// decodeSong reads a song and removes the fields it read from members.
 func decodeSong(members map[string]json.RawMessage) Song {
 	var s Song
 	for name, into := range map[string]*string{

@@ -9,34 +9,31 @@ import (
 	"time"
 )
 
-// newTransport is the transport of a client: HTTP/1.1 only, connections that
-// count what they write. HTTP/1.1 because net/http then never sends a request
-// again once a body byte was written (and with GetBody nil not before either),
-// and because one connection belongs to one call at a time.
+// newTransport returns the transport of a client: HTTP/1.1 only, with connections
+// that count written bytes. With HTTP/1.1 and a nil GetBody net/http never sends
+// a request again, and a connection serves one call at a time.
 func newTransport(injected *http.Client) (http.RoundTripper, error) {
 	if injected == nil || injected.Transport == nil {
-		t := &http.Transport{
+		return pin(&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			MaxIdleConns:        512,
-			MaxIdleConnsPerHost: 128,              // recognize has 64 slots a worker; paths share a host
-			IdleConnTimeout:     30 * time.Second, // below the usual server's, so that we close first
+			MaxIdleConnsPerHost: 128,              // a worker has 64 slots for recognize; paths share a host
+			IdleConnTimeout:     30 * time.Second, // shorter than that of most servers, so that the client closes first
 			TLSHandshakeTimeout: 10 * time.Second,
-		}
-		return pin(t), nil
+		}), nil
 	}
-	switch t := injected.Transport.(type) {
-	case *http.Transport:
-		if t == nil {
-			return nil, errors.New("HTTPClient.Transport: a nil *http.Transport")
-		}
-		return pin(t.Clone()), nil
-	default:
-		return t, nil
+	t, ok := injected.Transport.(*http.Transport)
+	switch {
+	case !ok:
+		return injected.Transport, nil
+	case t == nil:
+		return nil, errors.New("HTTPClient.Transport: must not be a nil *http.Transport")
 	}
+	return pin(t.Clone()), nil
 }
 
-// pin changes a transport of our own: protocol, counting connections, and a
-// proxy whose errors cannot quote its password.
+// pin restricts a transport to HTTP/1.1, counts written bytes, and hides errors
+// about the proxy setting, which may quote its password.
 func pin(t *http.Transport) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -44,7 +41,7 @@ func pin(t *http.Transport) *http.Transport {
 	t.ForceAttemptHTTP2 = false
 	t.TLSNextProto = nil
 	if t.TLSClientConfig != nil {
-		t.TLSClientConfig.NextProtos = nil // net/http fills in what Protocols allows
+		t.TLSClientConfig.NextProtos = nil // net/http sets the allowed protocols
 	}
 	dial := t.DialContext
 	if dial == nil {
@@ -53,7 +50,7 @@ func pin(t *http.Transport) *http.Transport {
 	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // a *net.OpError that says it all
+			return nil, err //nolint:wrapcheck // a *net.OpError names operation and address
 		}
 		return newConn(conn), nil
 	}
@@ -69,5 +66,5 @@ func pin(t *http.Transport) *http.Transport {
 	return t
 }
 
-// errProxy replaces net/http's error, which quotes the setting with its password.
-var errProxy = errors.New("the proxy setting is not a URL")
+// errProxy replaces net/http's error, which quotes the setting and its password.
+var errProxy = errors.New("the proxy setting is not a valid URL")

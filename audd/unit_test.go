@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOffsetsOfEveryFormat(t *testing.T) {
+func TestOffsetsAreReadInEveryFormat(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]time.Duration{
 		`"00:24"`: 24 * time.Second, `"75:12"`: 75*time.Minute + 12*time.Second, `"01:02:03"`: time.Hour + 2*time.Minute + 3*time.Second,
@@ -28,7 +28,7 @@ func TestOffsetsOfEveryFormat(t *testing.T) {
 	}
 }
 
-func TestRetryAfterAsSecondsOrDate(t *testing.T) {
+func TestRetryAfterIsReadAsSecondsOrDate(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 1, 12, 0, 0, 500_000_000, time.UTC)
 	date := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
@@ -36,20 +36,20 @@ func TestRetryAfterAsSecondsOrDate(t *testing.T) {
 		header, date string
 		want         time.Duration
 	}{
-		"none":                     {"", "", 0},
-		"seconds":                  {"3", "", 3 * time.Second},
-		"seconds with blanks":      {" 3 ", "", 3 * time.Second},
-		"a fraction is rounded up": {"1.2", "", 2 * time.Second},
-		"zero":                     {"0", "", 0},
-		"negative":                 {"-5", "", 0},
-		"absurd":                   {"999999999999999999999", "", maxRetryAfter},
-		"infinite":                 {"Inf", "", maxRetryAfter},
-		"not a number":             {"NaN", "", 0},
-		"rubbish":                  {"soon", "", 0},
-		"date, rounded up":         {date(90 * time.Second), "", 90 * time.Second},
-		"date in the past":         {date(-time.Hour), "", 0},
-		"date by their clock":      {date(time.Hour + time.Minute), date(time.Hour), time.Minute},
-		"date too far":             {date(365 * 24 * time.Hour), "", maxRetryAfter},
+		"none":                             {"", "", 0},
+		"seconds":                          {"3", "", 3 * time.Second},
+		"seconds with blanks":              {" 3 ", "", 3 * time.Second},
+		"a fraction is rounded up":         {"1.2", "", 2 * time.Second},
+		"zero":                             {"0", "", 0},
+		"negative":                         {"-5", "", 0},
+		"too large":                        {"999999999999999999999", "", maxRetryAfter},
+		"infinite":                         {"Inf", "", maxRetryAfter},
+		"not a number":                     {"NaN", "", 0},
+		"not a date":                       {"soon", "", 0},
+		"date, rounded up":                 {date(90 * time.Second), "", 90 * time.Second},
+		"date in the past":                 {date(-time.Hour), "", 0},
+		"date relative to the Date header": {date(time.Hour + time.Minute), date(time.Hour), time.Minute},
+		"date too far":                     {date(365 * 24 * time.Hour), "", maxRetryAfter},
 	} {
 		h := http.Header{}
 		h.Set("Retry-After", c.header)
@@ -58,30 +58,30 @@ func TestRetryAfterAsSecondsOrDate(t *testing.T) {
 	}
 }
 
-func TestScrubberKeepsWhatIsNoSecret(t *testing.T) {
+func TestScrubberRemovesSecretsOnly(t *testing.T) {
 	t.Parallel()
 	s := scrubber{"tok en+1", "https://u:longpassword@h.test/p?sig=abcdef123&v=1"}
 	for in, want := range map[string]string{
-		"plain text":                      "plain text",
-		"get https://h.test/p?x=1#y, no":  "get https://h.test/p no",
-		"see https://docs.audd.io":        "see https://docs.audd.io",
-		"as tok en+1 or tok+en%2B1":       "as [redacted] or [redacted]",
-		"signed with abcdef123, v=1":      "signed with [redacted], v=1",
-		"dial http://a:b@proxy:3128/x":    "dial http://proxy:3128/x",
-		"longpassword":                    "[redacted]",
-		"two\nlines\x00 ":                 "two lines",
-		"bad\xff":                         "bad\uFFFD",
-		"HTTPS://U:pw@H.test?q":           "HTTPS://H.test",
-		"sig=abcdef123&v=1 as they wrote": "[redacted] as they wrote",
+		"plain text":                     "plain text",
+		"get https://h.test/p?x=1#y, no": "get https://h.test/p no",
+		"see https://docs.audd.io":       "see https://docs.audd.io",
+		"as tok en+1 or tok+en%2B1":      "as [redacted] or [redacted]",
+		"signed with abcdef123, v=1":     "signed with [redacted], v=1",
+		"dial http://a:b@proxy:3128/x":   "dial http://proxy:3128/x",
+		"longpassword":                   "[redacted]",
+		"two\nlines\x00 ":                "two lines",
+		"bad\xff":                        "bad\uFFFD",
+		"HTTPS://U:pw@H.test?q":          "HTTPS://H.test",
+		"sig=abcdef123&v=1 as sent":      "[redacted] as sent",
 	} {
 		require.Equal(t, want, s.text(in, 1000), in)
 	}
-	require.Equal(t, "ää", scrubber{"", ""}.text("äää", 5), "cut between runes")
+	require.Equal(t, "ää", scrubber{"", ""}.text("äää", 5), "cut at a rune boundary")
 	require.Equal(t, "x", scrubber{"", "http://%zz?sig=abcdef"}.text("x", 10))
 	require.Equal(t, redacted, scrubber{"", "%zz?sig=abcdef"}.text("sig=abcdef", 30))
 }
 
-// FuzzInterpret: whatever a server answers, no panic, a judged phase, clean text.
+// FuzzInterpret checks that every answer has a phase and a text without secrets.
 func FuzzInterpret(f *testing.F) {
 	for _, body := range []string{
 		`{"status":"success","result":null}`,
@@ -106,13 +106,13 @@ func FuzzInterpret(f *testing.F) {
 		if status < 200 || status > 299 {
 			t.Fatalf("success with HTTP status %d", status)
 		}
-		r, e, s := decodeRecognition(a), decodeEnterprise(a), decodeStreams(a)
+		r, e := decodeRecognition(a), decodeEnterprise(a)
 		for _, raw := range []json.RawMessage{r.Raw, e.Raw} {
 			if !json.Valid(raw) || !utf8.Valid(raw) {
 				t.Fatalf("raw result %q", raw)
 			}
 		}
-		for _, v := range []any{r, e, s} {
+		for _, v := range []any{r, e} {
 			if _, err := json.Marshal(v); err != nil {
 				t.Fatalf("marshal %T: %v", v, err)
 			}
@@ -129,7 +129,7 @@ func FuzzInterpret(f *testing.F) {
 
 func checkError(t *testing.T, err error) {
 	t.Helper()
-	e, ok := err.(*Error) //nolint:errorlint // the very type is the contract
+	e, ok := err.(*Error) //nolint:errorlint // the type is the contract
 	if !ok {
 		t.Fatalf("%T", err)
 	}
@@ -142,7 +142,7 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-func TestScalarIsWhatEncodingJSONReads(t *testing.T) {
+func TestScalarEqualsEncodingJSON(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{`"plain"`, `"a\u0041"`, "\"a\xffb\"", "\"\xed\xa0\x80\"", "\"\xc3\""} {
 		var want string

@@ -79,9 +79,8 @@ func (c *caller) request(d *delivery, audio audd.Audio, beforeBody func(context.
 		})
 		match, r.meta, r.raw = hasSong(got), got.Meta, got.Raw
 	case tasks.Upload:
-		var got audd.Uploaded
-		got, r.err = client.Upload(c.stopped, audd.UploadRequest{Audio: audio, AudioID: *a.AudioID, BeforeBody: beforeBody})
-		match, r.meta = true, got.Meta
+		match = true
+		r.meta, r.err = client.Upload(c.stopped, audd.UploadRequest{Audio: audio, AudioID: *a.AudioID, BeforeBody: beforeBody})
 	}
 	r.took = time.Since(r.started)
 	return r, match

@@ -73,7 +73,7 @@ func (w *Worker) checkTokens(ctx context.Context) []TokenCheck {
 	var out []TokenCheck
 	for _, s := range w.opts.Sources {
 		tctx, cancel := context.WithTimeout(ctx, checkTimeout)
-		_, err := w.caller.clients[s.Name].Streams(tctx)
+		err := w.caller.clients[s.Name].CheckToken(tctx)
 		cancel()
 		c := retrypolicy.Classify(retrypolicy.CallResult{Path: tasks.Recognize, Err: err})
 		out = append(out, TokenCheck{Source: s.Name, Refused: err != nil && c.Outcome == tasks.Authentication, Err: err})

@@ -1,0 +1,66 @@
+package audd_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+
+	"reprise/audd"
+)
+
+// example returns a client of a server that gives every request one answer.
+func example(status int, body string) (*audd.Client, func()) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	cfg := audd.DefaultConfig()
+	cfg.Token = func() string { return "the API token" }
+	cfg.BaseURL = server.URL
+	client, err := audd.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return client, server.Close
+}
+
+// The answer is one that AudD published with its OpenAPI description.
+func ExampleClient_Recognize() {
+	body, err := os.ReadFile("testdata/recognize_basic.json")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client, stop := example(http.StatusOK, string(body))
+	defer stop()
+	clip := "the bytes of a clip"
+	got, err := client.Recognize(context.Background(), audd.RecognizeRequest{Audio: audd.Audio{
+		Name: "clip.mp3",
+		Open: func() (io.ReadCloser, int64, error) {
+			return io.NopCloser(strings.NewReader(clip)), int64(len(clip)), nil
+		},
+	}})
+	fmt.Println(got.Phase, got.Song.Artist, "-", got.Song.Title, err)
+	// Output:
+	// answered Tears For Fears - Everybody Wants To Rule The World <nil>
+}
+
+// The hook runs before the first byte of the body, so its error is free.
+func ExampleBeforeBody() {
+	client, stop := example(http.StatusOK, `{"status":"success","result":null}`)
+	defer stop()
+	_, err := client.Upload(context.Background(), audd.UploadRequest{
+		Audio:      audd.Audio{URL: "https://example.test/track.mp3"},
+		AudioID:    7,
+		BeforeBody: func(context.Context) error { return errors.New("another attempt holds the latch") },
+	})
+	fmt.Println(err)
+	// Output:
+	// audd: upload: stopped before the body: another attempt holds the latch [unsent]
+}
