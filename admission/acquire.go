@@ -77,43 +77,6 @@ func (r Request) check() error {
 	return err
 }
 
-// acquireRequest is one acquire of lua/exchange.lua. The random numbers choose
-// among sources and spread the callers that are refused.
-type acquireRequest struct {
-	Request
-	RandomA int32 `json:"random_a"`
-	RandomB int32 `json:"random_b"`
-}
-
-// acquireReply is its reply.
-type acquireReply struct {
-	Result     result   `json:"result"`
-	StartIn    int64    `json:"start_in_us"`
-	Record     record   `json:"record"`
-	Gate       Gate     `json:"gate"`
-	Source     string   `json:"source"`
-	WaitMillis int64    `json:"wait_ms"`
-	AllBlocked bool     `json:"all_blocked"`
-	Permanent  bool     `json:"permanent"`
-	Reason     string   `json:"reason"`
-	Now        int64    `json:"now"`
-	Budgets    []string `json:"budgets"`
-}
-
-// result is what a script decided.
-type result string
-
-const (
-	resultGranted        result = "granted"
-	resultRefused        result = "refused"
-	resultInFlight       result = "in_flight"
-	resultMissing        result = "missing"
-	resultLimitsMissing  result = "limits_missing"
-	resultClockSkew      result = "clock_skew"
-	resultAttemptSettled result = "attempt_settled"
-	resultTaskEnded      result = "task_ended"
-)
-
 // failure is why the gates could not decide; nil if they did.
 func (r result) failure() error {
 	switch r {
@@ -188,6 +151,34 @@ func (g *Gates) giveBack(r Request, a answer) {
 		p = a.reply.Record.permit(r)
 	}
 	g.SettleLater(p, unused)
+}
+
+// Wait waits until the caller should Acquire again after a refusal, or until ctx ends.
+// Within this process it is first come, first served. A caller may get its turn before
+// Refusal.RetryAfter has passed.
+func (g *Gates) Wait(ctx context.Context, r Request, refusal *Refusal) error {
+	if !refusal.Gate.isBusy() {
+		// A blocked source reopens for all callers at once: spread them.
+		return sleep(ctx, refusal.RetryAfter+rand.N(min(refusal.RetryAfter/10, 500*time.Millisecond)+1))
+	}
+	l := g.waiters
+	w := l.join(r, refusal)
+	timer := time.NewTimer(time.Until(w.due))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			l.leave(lineOf(r), w, true)
+			return ctx.Err()
+		case <-w.turn:
+			return nil
+		case <-timer.C:
+			if l.takeTurn(lineOf(r), w) {
+				return nil
+			}
+			timer.Reset(time.Until(w.due))
+		}
+	}
 }
 
 // sleep waits for d or the end of ctx.

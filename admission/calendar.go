@@ -47,12 +47,10 @@ func (g *Gates) months(now time.Time) [3]span {
 	}
 	var out [3]span
 	for i := range out {
-		out[i] = g.span(year, month+time.Month(i-1), g.cfg.MonthAnchor, monthLayout, 1, 0)
+		out[i] = g.span(year, month+time.Month(i-1), g.cfg.MonthAnchor, "2006-01", 1, 0)
 	}
 	return out
 }
-
-const monthLayout = "2006-01"
 
 func (g *Gates) span(year int, month time.Month, day int, layout string, addMonths, addDays int) span {
 	start := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
@@ -71,24 +69,22 @@ func (g *Gates) midnight(date time.Time) time.Time {
 	return t
 }
 
-// period reads the name of a budget.
-func (g *Gates) period(name string) (Period, error) {
+// period finds the time that a budget covers by its name. It must be one of the periods
+// around now, as the names in replies are.
+func (g *Gates) period(name string, now time.Time) (Period, error) {
 	cut := max(0, strings.LastIndex(name, ":"))
-	p, scope, label := Period{Name: name}, name[:cut], strings.TrimPrefix(name[cut:], ":")
+	p, scope := Period{Name: name}, name[:cut]
 	if group, ok := strings.CutPrefix(scope, groupPrefix); ok {
 		p.Group = group
-	} else if source, path, ok := strings.Cut(scope, ":"); ok {
-		p.Source, p.Path = source, tasks.Path(path)
+	} else if source, path, ok := cutSource(scope); ok {
+		p.Source, p.Path = source, path
 	}
-	if day, err := time.Parse(time.DateOnly, label); err == nil {
-		p.Start, p.End = g.midnight(day), g.midnight(day.AddDate(0, 0, 1))
-		return p, nil
+	days, months := g.days(now), g.months(now)
+	for _, s := range append(days[:], months[:]...) {
+		if ":"+s.Name == name[cut:] {
+			p.Start, p.End = moment(s.StartsAt).In(g.zone), moment(s.EndsAt).In(g.zone)
+			return p, nil
+		}
 	}
-	month, err := time.Parse(monthLayout, label)
-	if err != nil {
-		return Period{}, fmt.Errorf("read the period of budget %q: %w", name, err)
-	}
-	month = month.AddDate(0, 0, g.cfg.MonthAnchor-1)
-	p.Start, p.End = g.midnight(month), g.midnight(month.AddDate(0, 1, 0))
-	return p, nil
+	return Period{}, fmt.Errorf("budget %q is not of a current period", name)
 }

@@ -6,33 +6,11 @@ import (
 	"time"
 )
 
-// rules is what all decisions of one process share.
-type rules struct {
-	PermitTTL    int64          `json:"permit_ttl_ms"`
-	Lookahead    int64          `json:"lookahead_us"`
-	SourcePolicy SourcePolicy   `json:"source_policy"`
-	Sources      []SourceConfig `json:"sources"`
-	Days         [3]span        `json:"days"`
-	Months       [3]span        `json:"months"`
-}
-
 func (g *Gates) rules(now time.Time) rules {
 	return rules{
 		PermitTTL: g.cfg.PermitTTL.Milliseconds(), Lookahead: g.cfg.Lookahead.Microseconds(), SourcePolicy: g.cfg.SourcePolicy,
 		Sources: g.cfg.Sources, Days: g.days(now), Months: g.months(now),
 	}
-}
-
-// exchangeRequest and exchangeReply are those of lua/exchange.lua.
-type exchangeRequest struct {
-	rules
-	Settles  []*settleRequest  `json:"settles,omitempty"`
-	Acquires []*acquireRequest `json:"acquires,omitempty"`
-}
-
-type exchangeReply struct {
-	Revision int64          `json:"revision"`
-	Replies  []acquireReply `json:"replies"`
 }
 
 // exchange sends a batch: its settles first, because they free what the acquires

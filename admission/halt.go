@@ -46,15 +46,10 @@ func (g *Gates) changeHalt(ctx context.Context, action string, h Halt) (int, err
 	if _, err := g.SeedLimits(ctx); err != nil { // the script needs the source+paths
 		return 0, err
 	}
-	request := struct {
-		Action      string     `json:"action"`
-		Source      string     `json:"source,omitempty"`
-		Path        tasks.Path `json:"path,omitempty"`
-		ProbeAfter  int64      `json:"probe_after_ms"`
-		Reason      string     `json:"reason"`
-		By          string     `json:"by"`
-		Fingerprint string     `json:"fingerprint"`
-	}{action, h.Source, h.Path, h.ProbeAfter.Milliseconds(), oneLine(h.Reason), oneLine(h.By), h.Fingerprint}
+	request := map[string]any{
+		"action": action, "source": h.Source, "path": h.Path, "by": oneLine(h.By),
+		"probe_after_ms": h.ProbeAfter.Milliseconds(), "reason": oneLine(h.Reason), "fingerprint": h.Fingerprint,
+	}
 	var reply struct {
 		Changed int `json:"changed"`
 	}

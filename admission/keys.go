@@ -26,7 +26,6 @@ func EndedField(key string, generation int64) string { return fmt.Sprintf("%s@%d
 //	                                 the task is finished
 //	budget:<scope>:<period>  hash    40 days after its end   seed creates; exchange, renew change
 //	limits                   hash    always                  limits
-//	limits:log               list    200 entries             limits
 //	pause:<queue>            hash    always                  pause
 //	ended, outbox            hash    until SQL has the rows  the worker's outbox
 //	outbox:rejected          hash    always                  the worker's outbox
@@ -90,7 +89,7 @@ func EndedField(key string, generation int64) string { return fmt.Sprintf("%s@%d
 // budget:<scope>:<period>: reserved, spent; reserved + spent ≤ cap. period is 2026-11-30
 // or 2026-11. While spent is missing, spent_at:<ms> is what was spent at that moment.
 //
-// limits: revision, by, at, and <scope>/<limit> = value. limits:log: JSON, newest first.
+// limits: revision, by, at, and <scope>/<limit> = value.
 //
 // pause:<queue>: reason:<name> = JSON {expires_at (0 = never), since, by, evidence}; flag
 // (asynq's pause flag as this program last set it: off, on, pausing, unpausing), version

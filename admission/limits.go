@@ -28,6 +28,12 @@ func ScopeOf(source string, path tasks.Path) string { return source + ":" + stri
 // ScopeOfGroup is the scope of a group.
 func ScopeOfGroup(group string) string { return groupPrefix + group }
 
+// cutSource is the inverse of ScopeOf; ok is false for other scopes.
+func cutSource(scope string) (string, tasks.Path, bool) {
+	source, path, ok := strings.Cut(scope, ":")
+	return source, tasks.Path(path), ok
+}
+
 // limitField is one limit: its name in the settings and in Redis, and its value.
 type limitField struct {
 	name  string
@@ -177,13 +183,9 @@ func (g *Gates) writeLimits(ctx context.Context, action, who string, limits []Li
 			scopes = append(scopes, l.Scope)
 		}
 	}
-	request := struct {
-		Action       string   `json:"action"`
-		By           string   `json:"by"`
-		Scopes       []string `json:"scopes"`
-		RecoveryHold int64    `json:"recovery_hold_ms"`
-		Limits       []Limit  `json:"limits"`
-	}{action, who, scopes, g.recoveryHold().Milliseconds(), limits}
+	request := map[string]any{
+		"action": action, "by": who, "scopes": scopes, "recovery_hold_ms": g.recoveryHold().Milliseconds(), "limits": append([]Limit{}, limits...),
+	}
 	var reply struct {
 		Revision int64 `json:"revision"`
 	}

@@ -80,35 +80,22 @@ func (p *Pauses) Add(ctx context.Context, queue string, r PauseReason) (state Pa
 	if !r.Until.IsZero() {
 		wait = max(1, time.Until(r.Until).Milliseconds())
 	}
-	return p.run(ctx, pauseRequest{Queue: queue, Action: "add", Reason: r.Name, EndsIn: wait, By: oneLine(r.By), Evidence: r.Evidence})
+	return p.run(ctx, queue, "add", map[string]any{"reason": r.Name, "ends_in_ms": wait, "by": oneLine(r.By), "evidence": r.Evidence})
 }
 
 // Remove takes a reason out of the set: its name, "auto:*" or "*".
 func (p *Pauses) Remove(ctx context.Context, queue, name string) (state PauseState, changed bool, err error) {
-	return p.run(ctx, pauseRequest{Queue: queue, Action: "remove", Reason: name})
+	return p.run(ctx, queue, "remove", map[string]any{"reason": name})
 }
 
 // State reads the set. Reasons that have ended are not in it.
 func (p *Pauses) State(ctx context.Context, queue string) (PauseState, error) {
-	s, _, err := p.run(ctx, pauseRequest{Queue: queue, Action: "read"})
+	s, _, err := p.run(ctx, queue, "read", map[string]any{})
 	return s, err
 }
 
-// pauseRequest is the request of lua/pause.lua.
-type pauseRequest struct {
-	Queue    string `json:"queue"`
-	Action   string `json:"action"`
-	Reason   string `json:"reason"`
-	EndsIn   int64  `json:"ends_in_ms"`
-	By       string `json:"by"`
-	Evidence string `json:"evidence"`
-	Version  int64  `json:"version"`
-	Flag     string `json:"flag"`
-	Reasons  string `json:"reasons"`
-	Override int64  `json:"override_ms"`
-}
-
-func (p *Pauses) run(ctx context.Context, request pauseRequest) (PauseState, bool, error) {
+func (p *Pauses) run(ctx context.Context, queue, action string, request map[string]any) (PauseState, bool, error) {
+	request["queue"], request["action"] = queue, action
 	var reply struct {
 		Flag     string `json:"flag"`
 		Version  int64  `json:"version"`
@@ -123,7 +110,7 @@ func (p *Pauses) run(ctx context.Context, request pauseRequest) (PauseState, boo
 		} `json:"reasons"`
 	}
 	if err := runScript(ctx, p.rdb, p.prefix, pauseScript, request, &reply); err != nil {
-		return PauseState{}, false, fmt.Errorf("%s pause reasons of %s: %w", request.Action, request.Queue, err)
+		return PauseState{}, false, fmt.Errorf("%s pause reasons of %s: %w", action, queue, err)
 	}
 	s := PauseState{flag: reply.Flag, version: reply.Version, Override: moment(reply.Override)}
 	for _, r := range reply.Reasons {
@@ -219,8 +206,8 @@ func (p *Pauses) Apply(ctx context.Context, queue string, state PauseState, acti
 }
 
 func (p *Pauses) move(ctx context.Context, queue string, state *PauseState, flag, set string) error {
-	next, changed, err := p.run(ctx, pauseRequest{
-		Queue: queue, Action: "apply", Version: state.version, Flag: flag, Reasons: set, Override: overrideFor.Milliseconds(), By: "asynq",
+	next, changed, err := p.run(ctx, queue, "apply", map[string]any{
+		"version": state.version, "flag": flag, "reasons": set, "override_ms": overrideFor.Milliseconds(), "by": "asynq",
 	})
 	if err != nil {
 		return err

@@ -24,22 +24,19 @@ func (g *Gates) Renew(ctx context.Context) error { return g.renew(ctx, false) }
 // renew with always also calls Redis when no permit is held: the recount and the
 // repair after a clock step must not depend on a call being admitted.
 func (g *Gates) renew(ctx context.Context, always bool) error {
-	request := struct {
-		PermitTTL    int64          `json:"permit_ttl_ms"`
-		RecountEvery int64          `json:"recount_every_ms"`
-		Permits      []renewRequest `json:"permits,omitempty"`
-	}{PermitTTL: g.cfg.PermitTTL.Milliseconds(), RecountEvery: recountEvery.Milliseconds()}
+	permits := []renewRequest{}
 	g.mu.Lock()
 	held := make([]*Permit, 0, len(g.permits))
 	for _, p := range g.permits {
 		held = append(held, p)
-		request.Permits = append(request.Permits, renewRequest{attempt: p.attempt(), Units: p.Units, Sent: p.sent.Load()})
+		permits = append(permits, renewRequest{attempt: p.attempt(), Units: p.Units, Sent: p.sent.Load()})
 	}
 	g.mu.Unlock()
 	if len(held) == 0 && !always {
 		return nil
 	}
 	asked := time.Now()
+	request := map[string]any{"permit_ttl_ms": g.cfg.PermitTTL.Milliseconds(), "recount_every_ms": recountEvery.Milliseconds(), "permits": permits}
 	var reply struct {
 		Renewed []int `json:"renewed"`
 	}

@@ -19,7 +19,7 @@ var (
 	checkScript    = script("prelude", "budget", "record", "rate", "aimd", "block", "sources", "acquire", "check")
 	renewScript    = script("prelude", "budget", "record", "renew")
 	limitsScript   = script("prelude", "limits")
-	seedScript     = script("prelude", "record", "seed")
+	seedScript     = script("prelude", "budget", "record", "seed")
 	haltScript     = script("prelude", "block", "halt")
 	readScript     = script("prelude", "record", "read")
 	pauseScript    = script("prelude", "pause")
@@ -53,11 +53,4 @@ func runScript(ctx context.Context, rdb redis.UniversalClient, prefix string, s 
 		return fmt.Errorf("read admission reply: %w: %w", ErrUnavailable, err)
 	}
 	return nil
-}
-
-// run is runScript within Config.Timeout.
-func (g *Gates) run(ctx context.Context, s *redis.Script, request, reply any) error {
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
-	defer cancel()
-	return runScript(ctx, g.rdb, g.cfg.Prefix, s, request, reply)
 }

@@ -32,7 +32,7 @@ func (m *MissingPeriods) Error() string {
 func (g *Gates) missing(at int64, names []string) error {
 	m := &MissingPeriods{}
 	for _, name := range names {
-		p, err := g.period(name)
+		p, err := g.period(name, moment(at))
 		if err != nil {
 			return fmt.Errorf("read admission reply: %w: %w", ErrUnavailable, err)
 		}
@@ -40,14 +40,6 @@ func (g *Gates) missing(at int64, names []string) error {
 		m.Periods = append(m.Periods, p)
 	}
 	return m
-}
-
-// seedRequest is one budget of lua/seed.lua.
-type seedRequest struct {
-	Name         string `json:"name"`
-	Spent        int64  `json:"spent"`
-	FoundMissing int64  `json:"found_missing_at"`
-	TTL          int64  `json:"ttl_ms"`
 }
 
 // budgetKept is how long a budget outlasts its period: longer than any call may
@@ -62,18 +54,16 @@ func (g *Gates) Seed(ctx context.Context, periods ...PeriodUnits) (int, error) {
 	if len(periods) == 0 {
 		return 0, nil
 	}
-	var request struct {
-		Budgets []seedRequest `json:"budgets"`
-	}
-	for _, p := range periods {
-		request.Budgets = append(request.Budgets, seedRequest{
-			Name: p.Name, Spent: max(0, p.Spent), FoundMissing: p.foundMissing, TTL: (time.Until(p.End) + budgetKept).Milliseconds(),
-		})
+	budgets := make([]map[string]any, len(periods))
+	for i, p := range periods {
+		budgets[i] = map[string]any{
+			"name": p.Name, "spent": max(0, p.Spent), "found_missing_at": p.foundMissing, "ttl_ms": (time.Until(p.End) + budgetKept).Milliseconds(),
+		}
 	}
 	var reply struct {
 		Written int `json:"written"`
 	}
-	if err := g.run(ctx, seedScript, request, &reply); err != nil {
+	if err := g.run(ctx, seedScript, map[string]any{"budgets": budgets}, &reply); err != nil {
 		return 0, fmt.Errorf("seed unit budgets: %w", err)
 	}
 	return reply.Written, nil

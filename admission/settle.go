@@ -9,58 +9,6 @@ import (
 	"reprise/tasks"
 )
 
-// CallReport says how an attempt ended: it is reported to the gates, unused units
-// are refunded and the permit is given back, in one step.
-type CallReport struct {
-	Outcome        tasks.Outcome
-	Channel        tasks.Channel // empty = none
-	Halt           string        // what an account answer halts: empty = nothing, "path" or "source"
-	Probeable      bool          // of a blocked answer: it may pass without an operator, so it is probed every few minutes
-	RetryAfter     time.Duration // of a throttle; 0 = AudD named none
-	Counted        bool          // counts against max_attempts
-	PossiblyBilled bool          // counts against max_possibly_billed
-	UnitsUsed      int64         // of the reserved ones; 0 refunds all
-	Latency        time.Duration // of the call
-	Backoff        time.Duration // the task's own wait that follows
-	ClearRecord    bool          // the task is finished: its record is cleared
-}
-
-// attempt is what settle and renew say about an attempt that holds a permit.
-type attempt struct {
-	Key        string     `json:"key"`
-	Attempt    string     `json:"attempt"`
-	Source     string     `json:"source"`
-	Path       tasks.Path `json:"path"`
-	Group      string     `json:"group,omitempty"`
-	Generation int64      `json:"generation"`
-	Epoch      int64      `json:"epoch"`
-	AdmittedAt int64      `json:"admitted_at"`
-	Budgets    string     `json:"budgets"`
-}
-
-func (p *Permit) attempt() attempt {
-	return attempt{
-		Key: p.Key, Attempt: p.AttemptID, Source: p.Source, Path: p.Path, Group: p.Group, Generation: p.generation, Epoch: p.Epoch,
-		AdmittedAt: p.admitted, Budgets: p.budgets,
-	}
-}
-
-// settleRequest is one settle of lua/exchange.lua.
-type settleRequest struct {
-	attempt
-	Outcome        tasks.Outcome `json:"outcome"`
-	Channel        tasks.Channel `json:"channel"`
-	Halt           string        `json:"halt,omitempty"`
-	Probeable      bool          `json:"probeable"`
-	RetryAfter     int64         `json:"retry_after_ms"`
-	Counted        bool          `json:"counted"`
-	PossiblyBilled bool          `json:"possibly_billed"`
-	UnitsUsed      int64         `json:"units_used"`
-	Latency        int64         `json:"latency_ms"`
-	Backoff        int64         `json:"backoff_ms"`
-	ClearRecord    bool          `json:"clear_record"`
-}
-
 // Settle ends an attempt and waits until Redis has it. Repeating it changes
 // nothing. If the error wraps ErrUnavailable or is the end of ctx, the settle is
 // repeated in the background while Run runs, for up to ten minutes.
@@ -89,11 +37,7 @@ func (g *Gates) settling(p *Permit, r CallReport) *op {
 	if r.Channel == "" {
 		r.Channel = tasks.ChannelNone
 	}
-	return g.settleOp(&settleRequest{
-		attempt: p.attempt(), Outcome: r.Outcome, Channel: r.Channel, Halt: r.Halt, Probeable: r.Probeable,
-		RetryAfter: r.RetryAfter.Milliseconds(), Counted: r.Counted, PossiblyBilled: r.PossiblyBilled, UnitsUsed: r.UnitsUsed,
-		Latency: r.Latency.Milliseconds(), Backoff: r.Backoff.Milliseconds(), ClearRecord: r.ClearRecord,
-	}, time.Now())
+	return g.settleOp(&settleRequest{p.attempt(), r}, time.Now())
 }
 
 // settleOp is a settle that is repeated if it gets no answer.
@@ -103,12 +47,6 @@ func (g *Gates) settleOp(s *settleRequest, since time.Time) *op {
 			g.repeatLater(s, since)
 		}
 	}}
-}
-
-// unanswered is a settle to be repeated.
-type unanswered struct {
-	settle *settleRequest
-	since  time.Time
 }
 
 const (

@@ -114,12 +114,8 @@ type stateReply struct {
 // readState reads hashes, by their names without the prefix, and the record of a task
 // (empty = none) as they are at one moment of Redis's clock.
 func (g *Gates) readState(ctx context.Context, task string, hashes ...string) (stateReply, error) {
-	request := struct {
-		Task   string   `json:"task,omitempty"`
-		Hashes []string `json:"hashes,omitempty"`
-	}{task, hashes}
 	var reply stateReply
-	err := g.run(ctx, readScript, request, &reply)
+	err := g.run(ctx, readScript, map[string]any{"task": task, "hashes": append([]string{}, hashes...)}, &reply)
 	return reply, err
 }
 
@@ -166,11 +162,6 @@ func (g *Gates) state(ctx context.Context, wanted func(tasks.Path) bool) (State,
 	return s, nil
 }
 
-func cutSource(scope string) (string, tasks.Path, bool) {
-	source, path, ok := strings.Cut(scope, ":")
-	return source, tasks.Path(path), ok
-}
-
 // view turns hashes into states.
 type view struct {
 	*Gates
@@ -190,7 +181,7 @@ func (v view) budgets(scope string) []BudgetState {
 		if b.cap <= 0 {
 			continue
 		}
-		period, err := v.period(scope + ":" + b.label)
+		period, err := v.period(scope+":"+b.label, v.now)
 		if err != nil {
 			continue // impossible: the label is from days or months
 		}

@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +21,13 @@ const globalKey = "limits.global"
 type problems []error
 
 func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
+
+// between adds a problem unless a value is in a range; allowed says which.
+func between[T int | int64 | float64 | time.Duration](p *problems, field string, value, least, most T, allowed string) {
+	if !(value >= least && value <= most) {
+		p.add("%s %v must be %s", field, value, allowed)
+	}
+}
 
 // Validate reports every wrong field by the name of its setting, and both names of two
 // fields that contradict each other.
@@ -44,7 +52,7 @@ func (c Config) Validate() error {
 	for _, group := range sortedKeys(c.Groups) {
 		c.Groups[group].validate(&p, group, names)
 	}
-	c.validateAIMD(&p)
+	c.AIMD.validate(&p)
 	c.Breaker.validate(&p)
 	c.validateTimes(&p)
 	if !slices.Contains([]SourcePolicy{HealthAware, RoundRobin, LeastInflight}, c.SourcePolicy) {
@@ -95,9 +103,7 @@ func (c Config) validatePath(p *problems, field string, path tasks.Path, l Limit
 
 func (l Limits) validate(p *problems, field string) {
 	for _, f := range l.fields() {
-		if f.value < 0 || f.value > 1e9 {
-			p.add("%s.%s %d must be 0 (off) to 1,000,000,000", field, f.name, f.value)
-		}
+		between(p, field+"."+f.name, f.value, 0, 1e9, "0 (off) to 1,000,000,000")
 	}
 	if l.RequestBurst > 0 && l.RequestsPerMinute == 0 {
 		p.add("%s.request_burst %d without %s.requests_per_minute: a burst needs its rate", field, l.RequestBurst, field)
@@ -115,75 +121,47 @@ func (g Group) validate(p *problems, name string, sources map[string]bool) {
 	if !nameRule.MatchString(name) {
 		p.add("%s: the name must be 1 to 40 of a-z 0-9 - _", field)
 	}
-	if !(g.Ceiling >= 0 && g.Ceiling <= 1) {
-		p.add("%s.ceiling %g must be 0 (no ceiling) to 1", field, g.Ceiling)
-	}
-	if !(g.SlotShare >= 0 && g.SlotShare <= 1) {
-		p.add("%s.slot_share %g must be 0 (no share) to 1", field, g.SlotShare)
-	}
-	if g.Weight < 0 || g.Weight > 1000 {
-		p.add("%s.weight %d must be 0 (= 1) to 1,000", field, g.Weight)
-	}
+	between(p, field+".ceiling", g.Ceiling, 0, 1, "0 (no ceiling) to 1")
+	between(p, field+".slot_share", g.SlotShare, 0, 1, "0 (no share) to 1")
+	between(p, field+".weight", g.Weight, 0, 1000, "0 (= 1) to 1,000")
 	if g.Source != "" && !sources[g.Source] {
 		p.add("%s.source %q: unknown source", field, g.Source)
 	}
 	Limits{UnitsPerDay: g.UnitsPerDay, UnitsPerMonth: g.UnitsPerMonth}.validate(p, field)
 }
 
-func (c Config) validateAIMD(p *problems) {
-	a := c.AIMD
-	if a.Floor < 1 {
-		p.add("aimd.floor %d must be at least 1", a.Floor)
-	}
+func (a AIMD) validate(p *problems) {
+	between(p, "aimd.floor", a.Floor, 1, math.MaxInt64, "at least 1")
 	if a.Start < a.Floor {
 		p.add("aimd.start %d is less than aimd.floor %d", a.Start, a.Floor)
 	}
-	if a.Max < a.Start || a.Max > 1e6 {
-		p.add("aimd.max %d must be aimd.start %d to 1,000,000", a.Max, a.Start)
-	}
+	between(p, "aimd.max", a.Max, a.Start, 1e6, fmt.Sprintf("aimd.start %d to 1,000,000", a.Start))
 }
 
 func (b Breaker) validate(p *problems) {
-	for _, f := range []struct {
-		name  string
-		value int64
-	}{{"failures", b.Failures}, {"auth_failures", b.AuthFailures}, {"not_found", b.NotFound}} {
-		if f.value < 1 {
-			p.add("breaker.%s %d must be at least 1", f.name, f.value)
-		}
-	}
-	for _, f := range []struct {
-		name  string
-		value time.Duration
-	}{{"window", b.Window}, {"cooldown", b.Cooldown}, {"probe_quota", b.ProbeQuota}, {"probe_blocked", b.ProbeBlocked}} {
-		if f.value < time.Millisecond || f.value > 24*time.Hour {
-			p.add("breaker.%s %s must be 1ms to 24h", f.name, f.value)
-		}
-	}
-	if b.CooldownMax < b.Cooldown || b.CooldownMax > 24*time.Hour {
-		p.add("breaker.cooldown_max %s must be breaker.cooldown %s to 24h", b.CooldownMax, b.Cooldown)
-	}
+	between(p, "breaker.failures", b.Failures, 1, math.MaxInt64, "at least 1")
+	between(p, "breaker.auth_failures", b.AuthFailures, 1, math.MaxInt64, "at least 1")
+	between(p, "breaker.not_found", b.NotFound, 1, math.MaxInt64, "at least 1")
+	const day = 24 * time.Hour
+	between(p, "breaker.window", b.Window, time.Millisecond, day, "1ms to 24h")
+	between(p, "breaker.cooldown", b.Cooldown, time.Millisecond, day, "1ms to 24h")
+	between(p, "breaker.probe_quota", b.ProbeQuota, time.Millisecond, day, "1ms to 24h")
+	between(p, "breaker.probe_blocked", b.ProbeBlocked, time.Millisecond, day, "1ms to 24h")
+	between(p, "breaker.cooldown_max", b.CooldownMax, b.Cooldown, day, fmt.Sprintf("breaker.cooldown %s to 24h", b.Cooldown))
 }
 
 func (c Config) validateTimes(p *problems) {
 	if _, err := time.LoadLocation(c.TimeZone); err != nil || c.TimeZone == "" || c.TimeZone == "Local" {
 		p.add("time_zone %q must be an IANA name such as UTC or Europe/Berlin", c.TimeZone)
 	}
-	if c.MonthAnchor < 1 || c.MonthAnchor > 28 {
-		p.add("month_anchor %d must be 1 to 28", c.MonthAnchor)
-	}
-	if c.PermitTTL < 4*time.Second || c.PermitTTL > 10*time.Minute {
-		p.add("PermitTTL %s must be 4s to 10m", c.PermitTTL)
-	}
-	if c.RenewEvery < 100*time.Millisecond || c.RenewEvery*2 > c.PermitTTL-trustMargin {
-		p.add("RenewEvery %s must be 100ms to half of PermitTTL %s less %s, so that a permit survives one failed renewal", c.RenewEvery, c.PermitTTL, trustMargin)
-	}
-	if c.Lookahead < 0 || c.Lookahead > time.Second {
-		p.add("Lookahead %s must be 0 to 1s", c.Lookahead)
-	}
-	if c.Timeout < 10*time.Millisecond || c.Timeout > c.PermitTTL-trustMargin {
-		p.add("Timeout %s must be 10ms to PermitTTL %s less %s: a permit that is granted later is not trusted", c.Timeout, c.PermitTTL, trustMargin)
-	}
+	between(p, "month_anchor", c.MonthAnchor, 1, 28, "1 to 28")
+	between(p, "PermitTTL", c.PermitTTL, 4*time.Second, 10*time.Minute, "4s to 10m")
+	between(p, "Lookahead", c.Lookahead, 0, time.Second, "0 to 1s")
+	trusted := c.PermitTTL - trustMargin
+	between(p, "RenewEvery", c.RenewEvery, 100*time.Millisecond, trusted/2,
+		fmt.Sprintf("100ms to half of PermitTTL %s less %s, so that a permit survives one failed renewal", c.PermitTTL, trustMargin))
+	between(p, "Timeout", c.Timeout, 10*time.Millisecond, trusted,
+		fmt.Sprintf("10ms to PermitTTL %s less %s: a permit that is granted later is not trusted", c.PermitTTL, trustMargin))
 }
 
 func sortedKeys[K ~string, V any](m map[K]V) []K {

@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"context"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -35,34 +33,6 @@ func newWaitlist() *waitlist {
 // lineOf is what callers have in common that may take each other's turns.
 func lineOf(r Request) string {
 	return strings.Join([]string{string(r.Path), r.Group, r.Pinned, strings.Join(r.Exclude, ",")}, "|")
-}
-
-// Wait waits until the caller should Acquire again after a refusal, or until ctx ends.
-// Within this process it is first come, first served. A caller may get its turn before
-// Refusal.RetryAfter has passed.
-func (g *Gates) Wait(ctx context.Context, r Request, refusal *Refusal) error {
-	if !refusal.Gate.isBusy() {
-		// A blocked source reopens for all callers at once: spread them.
-		return sleep(ctx, refusal.RetryAfter+rand.N(min(refusal.RetryAfter/10, 500*time.Millisecond)+1))
-	}
-	l := g.waiters
-	w := l.join(r, refusal)
-	timer := time.NewTimer(time.Until(w.due))
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			l.leave(lineOf(r), w, true)
-			return ctx.Err()
-		case <-w.turn:
-			return nil
-		case <-timer.C:
-			if l.takeTurn(lineOf(r), w) {
-				return nil
-			}
-			timer.Reset(time.Until(w.due))
-		}
-	}
 }
 
 // isBusy reports whether the gate admits one more call with every call that ends or

@@ -22,7 +22,7 @@ function M.gates(lane)
   M.budget_gates(lane, 'global_', 'global', global)
   if group then M.budget_gates(lane, 'group_', 'group/' .. lane.group, group) end
   local names = {}
-  for i = 1, #lane.budgets do names[i] = lane.budgets[i].budget.name end
+  for i = 1, #lane.budgets do names[i] = lane.budgets[i].name end
   lane.budget_names = table.concat(names, ',')
 end
 
@@ -37,7 +37,7 @@ end
 function M.rate_gate(lane, gate, per_minute, burst)
   if per_minute <= 0 then return end
   local interval = 60000000 / per_minute
-  gate.rate, gate.interval, gate.burst = M.rate_state(gate.st, gate.name), interval, max(1, burst)
+  gate.interval, gate.burst = interval, max(1, burst)
   gate.ahead = min(request.lookahead_us, 15000 + 1.5 * interval) -- how far ahead a start may be promised, µs
   gate.farthest = gate.of_units and DAY * 1000 or (gate.burst + 2) * interval + 2000000 -- µs; one call may take very many units
   lane.rates[#lane.rates + 1] = gate
@@ -50,7 +50,7 @@ function M.budget_gates(lane, gate_prefix, scope, st)
     if cap > 0 then
       local period = M.current_period(request[unit .. 's'])
       if period then
-        lane.budgets[#lane.budgets + 1] = { gate = gate_prefix .. 'units_' .. unit, budget = M.budget_of(scope .. ':' .. period.name), cap = cap, left = period.ends_at - now }
+        lane.budgets[#lane.budgets + 1] = { gate = gate_prefix .. 'units_' .. unit, name = scope .. ':' .. period.name, cap = cap, left = period.ends_at - now }
       else
         lane.failure = 'clock_skew'
       end
@@ -88,15 +88,15 @@ end
 
 -- check_budget notes a budget that is not seeded in trial.missing.
 function M.check_budget(gate, trial)
-  local call, budget = trial.call, gate.budget
+  local call, budget = trial.call, M.budget(gate.name)
   if not call.units_bounded then return M.refuse('unbounded', UNTIL_RESUMED, true, true) end
   if call.units > gate.cap then return M.refuse('units_too_many', UNTIL_RESUMED, true, true) end
-  if not budget.seeded then
+  if not M.is_seeded(budget) then
     local hold = M.recovery_hold()
     if hold > 0 then return M.refuse('units', hold, false, false) end -- what the calls in flight reserve is not known yet
     trial.missing = trial.missing or {}
-    trial.missing[#trial.missing + 1] = budget.name
-  elseif budget.reserved + budget.spent + call.units > gate.cap then
+    trial.missing[#trial.missing + 1] = gate.name
+  elseif num(budget, 'reserved') + num(budget, 'spent') + call.units > gate.cap then
     return M.refuse(gate.gate, gate.left, true, false)
   end
 end
@@ -131,8 +131,7 @@ function M.take(trial, record, source)
     if n > 0 then M.charge(lane.rates[i], n, trial.start) end
   end
   for i = 1, #lane.budgets do
-    local budget = lane.budgets[i].budget
-    budget.reserved, budget.changed = budget.reserved + call.units, true
+    M.add(M.budget(lane.budgets[i].name), 'reserved', call.units)
   end
   M.extend(call.key, now + request.permit_ttl_ms)
   M.count_in_flight(lane, 1)

@@ -4,7 +4,7 @@
 --   permit_ttl_ms, lookahead_us, source_policy, sources [{name, fingerprint}],
 --   days, months [{name, starts_at, ends_at}]: the periods of unit budgets around now, ms
 --   settles [{key, attempt, source, path, group, generation, epoch, admitted_at, budgets (as in the record), outcome, channel,
---     halt (path | source), probeable, retry_after_ms, counted, possibly_billed, units_used, latency_ms, backoff_ms, clear_record}]
+--     halt (path | source), probeable, retry_after_ns, counted, possibly_billed, units_used, latency_ns, backoff_ns, clear_record}]
 --   acquires [{key, attempt, path, group, generation, units, units_bounded, exclude [source], pinned, random_a, random_b (0 … 2^31)}]
 -- Reply: revision of the limits, and replies, one per acquire, by result:
 --   granted: start_in_us, record (keys.go lists its fields; this attempt is possibly billed in it)

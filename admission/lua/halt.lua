@@ -2,8 +2,8 @@
 -- source+paths. Resume sets them half-open: the next call is the probe. It does not end
 -- a throttle.
 --
--- KEYS, ARGV as in prelude.lua. Request: action (halt | resume), source, path (left out = all), by,
---   and for halt: probe_after_ms (0 = only a resume reopens it), reason, fingerprint (of the refused token, or '')
+-- KEYS, ARGV as in prelude.lua. Request: action (halt | resume), source, path ('' = all), by, and
+--   for halt probe_after_ms (0 = only a resume reopens it), reason, fingerprint (of the refused token, or '')
 -- Reply: changed, the number of source+paths
 local changed = 0
 
@@ -20,7 +20,7 @@ local function forget_refused_tokens(scope, st)
 end
 
 M.each_scope(function(scope, source, path)
-  if not source or request.source and request.source ~= source or request.path and request.path ~= path then return end
+  if not source or request.source ~= '' and request.source ~= source or request.path ~= '' and request.path ~= path then return end
   local st = M.state(scope)
   if request.action == 'halt' then
     local wait = request.probe_after_ms

@@ -4,19 +4,15 @@
 -- KEYS, ARGV as in prelude.lua. Request: action (seed = only what is missing | set), by, scopes [scope] of the configuration,
 --   recovery_hold_ms for which missing unit budgets stay missing if Redis has no limits at all, limits [{scope, name, value}]
 -- Reply: revision
-local key, log = prefix .. 'limits', prefix .. 'limits:log'
+local key = prefix .. 'limits'
 local tuning = M.state('tuning')
 local changed = false
-for _, limit in ipairs(request.limits or {}) do
+for _, limit in ipairs(request.limits) do
   local name = limit.scope .. '/' .. limit.name
   local old = redis.call('HGET', key, name)
   if old ~= limit.value and (request.action == 'set' or not old) then
     redis.call('HSET', key, name, limit.value)
     changed = true
-    if request.action == 'set' then
-      redis.call('LPUSH', log, cjson.encode({ at = now, by = request.by, limit = name, old = old or nil, new = limit.value }))
-      redis.call('LTRIM', log, 0, 199)
-    end
   end
 end
 local revision = tonumber(redis.call('HGET', key, 'revision') or '0')

@@ -1,4 +1,4 @@
--- Part of every script: Redis's clock, the request, and the cached state hashes.
+-- Part of every script: Redis's clock, the request, and the cached hashes.
 -- All scripts have the same form:
 --
 -- KEYS 1 <prefix>state:global (routes the script to the slot that all its keys are in)
@@ -20,20 +20,21 @@ local DAY = 86400000
 -- Redis write 100000000 as 1e+8 (redis/redis#13113). So Redis gets numbers as text.
 local function int(x) return string.format('%.0f', x) end
 
--- A state hash is read once per script and its changed fields are written once
--- at the end, however many decisions touched it.
-local states = {}
+-- A hash is read once per script and its changed fields are written once at the
+-- end, however many decisions touched it.
+local hashes = {}
 
-function M.state(scope)
-  local st = states[scope]
-  if st then return st end
-  local flat = redis.call('HGETALL', prefix .. 'state:' .. scope)
-  local values = {}
+function M.hash(name)
+  local hash = hashes[name]
+  if hash then return hash end
+  local flat, values = redis.call('HGETALL', prefix .. name), {}
   for i = 1, #flat, 2 do values[flat[i]] = flat[i + 1] end
-  st = { values = values, changed = {}, dirty = false }
-  states[scope] = st
-  return st
+  hash = { name = name, values = values, changed = {}, dirty = false }
+  hashes[name] = hash
+  return hash
 end
+
+function M.state(scope) return M.hash('state:' .. scope) end
 
 local global = M.state('global')
 
@@ -69,17 +70,16 @@ function M.each_scope(fn)
   for scope in string.gmatch(text(M.state('tuning'), 'scopes'), '[^,]+') do fn(scope, string.match(scope, '^([^:]+):([^:]+)$')) end
 end
 
--- flush writes what the script changed; parts that keep something else add to
--- flushers, which run before the state hashes are written.
-local flushers = {}
-
+-- flush writes what the script changed. Permits and records (record.lua) come first:
+-- a Redis without memory refuses a script at its first write if that needs memory, and
+-- a permit must be given back even then.
 function M.flush()
-  for i = 1, #flushers do flushers[i]() end
-  for scope, st in pairs(states) do
-    if st.dirty then
-      local args, n = { 'HSET', prefix .. 'state:' .. scope }, 2
-      for field in pairs(st.changed) do
-        local value = st.values[field]
+  if M.flush_records then M.flush_records() end
+  for name, hash in pairs(hashes) do
+    if hash.dirty then
+      local args, n = { 'HSET', prefix .. name }, 2
+      for field in pairs(hash.changed) do
+        local value = hash.values[field]
         if type(value) == 'number' then value = int(value) end
         args[n + 1], args[n + 2] = field, value
         n = n + 2

@@ -5,34 +5,11 @@
 
 local PLACES_US = 15000000 -- refused callers are spread over at most this much time
 
--- rate_state reads a rate once a script; the flush puts the changed ones back.
-local rates = {}
-function M.rate_state(st, name)
-  st.rates = st.rates or {}
-  local rate = st.rates[name]
-  if not rate then
-    rate = { st = st, name = name, arrival = num(st, name .. '_arrival_us'), idle = num(st, name .. '_idle_us') }
-    st.rates[name] = rate
-    rates[#rates + 1] = rate
-  end
-  return rate
-end
-
-flushers[#flushers + 1] = function()
-  for i = 1, #rates do
-    local rate = rates[i]
-    if rate.changed then
-      put(rate.st, rate.name .. '_arrival_us', rate.arrival)
-      put(rate.st, rate.name .. '_idle_us', rate.idle)
-    end
-  end
-end
-
 -- arrival: when the next call of a rate gate may arrive, µs. A moment farther
 -- ahead than the gate can have put it comes from a clock that was set back or from
 -- a slower rate in force before: it counts as now.
 function M.arrival(gate)
-  local arrival = gate.rate.arrival
+  local arrival = num(gate.st, gate.name .. '_arrival_us')
   if arrival > now_us + gate.farthest then return now_us end
   return arrival
 end
@@ -46,21 +23,19 @@ end
 
 -- charge takes n units or requests for a call that starts at start (µs).
 function M.charge(gate, n, start)
-  local rate, arrival = gate.rate, M.arrival(gate)
+  local arrival = M.arrival(gate)
   if arrival < start then
     arrival = start
-    rate.idle = start
+    put(gate.st, gate.name .. '_idle_us', start)
   end
-  rate.arrival, rate.changed = arrival + ceil(n * gate.interval), true
+  put(gate.st, gate.name .. '_arrival_us', arrival + ceil(n * gate.interval))
 end
 
 -- give_back returns n units that were taken for a call at start (µs). What was
 -- taken before the rate last stood idle cannot be given back.
 function M.give_back(st, name, per_minute, n, start)
-  if per_minute <= 0 or n <= 0 then return end
-  local rate = M.rate_state(st, name)
-  if rate.idle > start then return end
-  rate.arrival, rate.changed = rate.arrival - floor(n * 60000000 / per_minute), true
+  if per_minute <= 0 or n <= 0 or num(st, name .. '_idle_us') > start then return end
+  M.add(st, name .. '_arrival_us', -floor(n * 60000000 / per_minute))
 end
 
 -- place: ms after which a refused caller asks again. The places are one interval

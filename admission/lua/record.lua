@@ -81,9 +81,6 @@ function M.flush_records()
   for key, ms in pairs(record_ttl) do redis.call('SET', prefix .. 'task:' .. key, cjson.encode(records[key]), 'PX', ms) end
   changed_permits, record_ttl = {}, {}
 end
--- These writes come first: a Redis without memory refuses a script at its first
--- write if that needs memory, and a permit must be given back even then.
-table.insert(flushers, 1, M.flush_records)
 
 -- is_settled: a settle may be repeated after later attempts have ended.
 function M.is_settled(record, attempt)

@@ -93,7 +93,7 @@ end
 -- throttle blocks until Retry-After; without one for about a call's latency, once
 -- per congestion event. A shorter one never shortens it.
 function M.throttle(report, st, admitted_at)
-  local is_cut, wait = M.cut(st, admitted_at), report.retry_after_ms
+  local is_cut, wait = M.cut(st, admitted_at), report.retry_after
   if wait <= 0 and is_cut then wait = num(st, 'latency_ms') == 0 and 250 or min(2000, max(20, num(st, 'latency_ms') * 0.75)) end
   local until_ms = now + min(wait, DAY)
   if wait > 0 and (until_ms > num(st, 'throttled_until') or num(st, 'throttled_until') > now + DAY) then put(st, 'throttled_until', until_ms) end
@@ -106,9 +106,9 @@ function M.report(report, record)
   local health = M.health(st)
   if report.channel == 'success' then
     if health < 1000 then put(st, 'health_milli', health + max(1, (1000 - health) * 0.1)) end
-    if report.latency_ms > 0 then
+    if report.latency > 0 then
       local latency = num(st, 'latency_ms')
-      put(st, 'latency_ms', latency == 0 and report.latency_ms or latency + (report.latency_ms - latency) * 0.1)
+      put(st, 'latency_ms', latency == 0 and report.latency or latency + (report.latency - latency) * 0.1)
     end
     M.measure(st)
     M.grow(st)

@@ -23,26 +23,26 @@ end
 
 -- spent_since: units of calls that were settled while the budget was missing. The
 -- rows that were read may or may not include them, so they count.
-local function spent_since(key, from)
-  local units, notes = 0, redis.call('HGETALL', key)
-  for i = 1, #notes, 2 do
-    local at = tonumber(string.match(notes[i], '^spent_at:(%d+)$') or '')
+local function spent_since(budget, from)
+  local units = 0
+  for field, value in pairs(budget.values) do
+    local at = tonumber(string.match(field, '^spent_at:(%d+)$') or '')
     if at then
-      if at >= from then units = units + tonumber(notes[i + 1]) end
-      redis.call('HDEL', key, notes[i])
+      if at >= from then units = units + tonumber(value) end
+      redis.call('HDEL', prefix .. budget.name, field)
     end
   end
   return units
 end
 
 if num(global, 'revision') > 0 and M.recovery_hold() == 0 then
-  for _, budget in ipairs(request.budgets) do
-    local key = prefix .. 'budget:' .. budget.name
-    local kept = redis.call('HMGET', key, 'reserved', 'spent')
-    if not (tonumber(kept[1] or 0) and tonumber(kept[2] or '')) then -- missing, or not a number
-      local spent = budget.spent + spent_since(key, budget.found_missing_at)
-      redis.call('HSET', key, 'reserved', int(reserved_by_permits(budget.name)), 'spent', int(spent))
-      redis.call('PEXPIRE', key, int(budget.ttl_ms))
+  for _, asked in ipairs(request.budgets) do
+    local budget = M.budget(asked.name)
+    if not M.is_seeded(budget) then
+      put(budget, 'spent', asked.spent + spent_since(budget, asked.found_missing_at))
+      put(budget, 'reserved', reserved_by_permits(asked.name))
+      M.flush()
+      redis.call('PEXPIRE', prefix .. budget.name, int(asked.ttl_ms))
       written = written + 1
     end
   end

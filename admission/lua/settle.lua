@@ -2,6 +2,7 @@
 -- and gives the permit back.
 
 local function count(flag) return flag and 1 or 0 end
+local function ms(ns) return floor(ns / 1000000) end
 
 -- charge_used turns the reservation of an attempt into the units it used.
 function M.charge_used(report, record)
@@ -34,7 +35,7 @@ function M.add_to_record(report, record, counted, possibly_billed)
   end
   record.throttles = report.outcome == 'throttled' and (record.throttles or 0) + 1 or 0
   record.first_failure_at = record.first_failure_at or now
-  record.spent_ms = (record.spent_ms or 0) + report.latency_ms + report.backoff_ms
+  record.spent_ms = (record.spent_ms or 0) + report.latency + report.backoff
 end
 
 -- finish writes the record after an attempt. Of a finished task it keeps only which
@@ -78,6 +79,7 @@ end
 
 function M.settle(report)
   local record = M.record(report.key)
+  report.retry_after, report.latency, report.backoff = ms(report.retry_after_ns), ms(report.latency_ns), ms(report.backoff_ns)
   if M.is_settled(record, report.attempt) then return end
   if record.lost_attempt == report.attempt and record.attempt ~= report.attempt then return M.settle_lost(report, record) end
   if record.attempt ~= report.attempt then return M.settle_unknown(report, record) end
