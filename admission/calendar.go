@@ -19,15 +19,6 @@ type Period struct {
 	foundMissing int64 // ms of Redis's clock when it was found missing; 0 = unknown
 }
 
-// span is a day or a budget month as the scripts get it. Redis has no time zones:
-// it gets the periods around the worker's time, and its own clock decides which of
-// them is current.
-type span struct {
-	Name     string `json:"name"` // 2026-11-30 or 2026-11
-	StartsAt int64  `json:"starts_at"`
-	EndsAt   int64  `json:"ends_at"`
-}
-
 // days are the calendar days before, at and after a moment.
 func (g *Gates) days(now time.Time) [3]span {
 	year, month, day := now.In(g.zone).Date()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"reprise/tasks"
@@ -58,5 +57,3 @@ func (g *Gates) changeHalt(ctx context.Context, action string, h Halt) (int, err
 	}
 	return reply.Changed, nil
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

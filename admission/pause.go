@@ -80,21 +80,21 @@ func (p *Pauses) Add(ctx context.Context, queue string, r PauseReason) (state Pa
 	if !r.Until.IsZero() {
 		wait = max(1, time.Until(r.Until).Milliseconds())
 	}
-	return p.run(ctx, queue, "add", map[string]any{"reason": r.Name, "ends_in_ms": wait, "by": oneLine(r.By), "evidence": r.Evidence})
+	return p.call(ctx, queue, "add", map[string]any{"reason": r.Name, "ends_in_ms": wait, "by": oneLine(r.By), "evidence": r.Evidence})
 }
 
 // Remove takes a reason out of the set: its name, "auto:*" or "*".
 func (p *Pauses) Remove(ctx context.Context, queue, name string) (state PauseState, changed bool, err error) {
-	return p.run(ctx, queue, "remove", map[string]any{"reason": name})
+	return p.call(ctx, queue, "remove", map[string]any{"reason": name})
 }
 
 // State reads the set. Reasons that have ended are not in it.
 func (p *Pauses) State(ctx context.Context, queue string) (PauseState, error) {
-	s, _, err := p.run(ctx, queue, "read", map[string]any{})
+	s, _, err := p.call(ctx, queue, "read", map[string]any{})
 	return s, err
 }
 
-func (p *Pauses) run(ctx context.Context, queue, action string, request map[string]any) (PauseState, bool, error) {
+func (p *Pauses) call(ctx context.Context, queue, action string, request map[string]any) (PauseState, bool, error) {
 	request["queue"], request["action"] = queue, action
 	var reply struct {
 		Flag     string `json:"flag"`
@@ -206,7 +206,7 @@ func (p *Pauses) Apply(ctx context.Context, queue string, state PauseState, acti
 }
 
 func (p *Pauses) move(ctx context.Context, queue string, state *PauseState, flag, set string) error {
-	next, changed, err := p.run(ctx, queue, "apply", map[string]any{
+	next, changed, err := p.call(ctx, queue, "apply", map[string]any{
 		"version": state.version, "flag": flag, "reasons": set, "override_ms": overrideFor.Milliseconds(), "by": "asynq",
 	})
 	if err != nil {

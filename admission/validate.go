@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -37,19 +38,19 @@ func (c Config) Validate() error {
 		p.add("Prefix %q must contain a Redis {hash tag} and no spaces", c.Prefix)
 	}
 	names := c.validateSources(&p)
-	for _, path := range sortedKeys(c.Paths) {
+	for _, path := range slices.Sorted(maps.Keys(c.Paths)) {
 		c.validatePath(&p, "limits."+string(path), path, c.Paths[path])
 	}
-	for _, source := range sortedKeys(c.PerSource) {
+	for _, source := range slices.Sorted(maps.Keys(c.PerSource)) {
 		if !names[source] {
 			p.add("sources.%s.limits: unknown source", source)
 		}
-		for _, path := range sortedKeys(c.PerSource[source]) {
+		for _, path := range slices.Sorted(maps.Keys(c.PerSource[source])) {
 			c.validatePath(&p, fmt.Sprintf("sources.%s.limits.%s", source, path), path, c.PerSource[source][path])
 		}
 	}
 	c.Global.validate(&p, globalKey)
-	for _, group := range sortedKeys(c.Groups) {
+	for _, group := range slices.Sorted(maps.Keys(c.Groups)) {
 		c.Groups[group].validate(&p, group, names)
 	}
 	c.AIMD.validate(&p)
@@ -162,13 +163,4 @@ func (c Config) validateTimes(p *problems) {
 		fmt.Sprintf("100ms to half of PermitTTL %s less %s, so that a permit survives one failed renewal", c.PermitTTL, trustMargin))
 	between(p, "Timeout", c.Timeout, 10*time.Millisecond, trusted,
 		fmt.Sprintf("10ms to PermitTTL %s less %s: a permit that is granted later is not trusted", c.PermitTTL, trustMargin))
-}
-
-func sortedKeys[K ~string, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -18,6 +18,15 @@ type rules struct {
 	Months       [3]span        `json:"months"`
 }
 
+// span is a day or a budget month as the scripts get it. Redis has no time zones:
+// it gets the periods around the worker's time, and its own clock decides which of
+// them is current.
+type span struct {
+	Name     string `json:"name"` // 2026-11-30 or 2026-11
+	StartsAt int64  `json:"starts_at"`
+	EndsAt   int64  `json:"ends_at"`
+}
+
 // exchangeRequest is a batch of settles and acquires.
 type exchangeRequest struct {
 	rules
