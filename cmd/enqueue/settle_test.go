@@ -54,11 +54,11 @@ func (w *settler) handle(ctx context.Context, task *asynq.Task) error {
 	if err != nil {
 		return err
 	}
-	standing, err := w.store.TaskStatus(ctx, p.Key)
+	status, err := w.store.TaskStatus(ctx, p.Key)
 	if err != nil {
 		return err
 	}
-	s := store.Settlement{Key: p.Key, Path: p.Path, Generation: standing.Generation, Finished: true, Verdict: tasks.Done, Outcome: tasks.NoMatch, At: time.Now()}
+	s := store.Settlement{Key: p.Key, Path: p.Path, Generation: status.Generation, Finished: true, Verdict: tasks.Done, Outcome: tasks.NoMatch, At: time.Now()}
 	name := filepath.Base(p.Input.Path)
 	switch {
 	case p.Path == tasks.Upload:

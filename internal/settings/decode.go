@@ -83,7 +83,10 @@ func convert(from, to reflect.Value) (any, error) {
 		if ok && strings.TrimSpace(s) == "" {
 			return nil, errBlank
 		}
-		return expect(ok, "a string, in quotes if it looks like something else")
+		if value.Kind() == reflect.Map || value.Kind() == reflect.Slice {
+			return expect(ok, "a string")
+		}
+		return expect(ok, "a string in quotes")
 	case kind == reflect.Bool:
 		return expect(value.Kind() == reflect.Bool, "true or false")
 	case kind == reflect.Float64:
