@@ -49,7 +49,7 @@ func TestInterruptedManifestIsUploadedOnce(t *testing.T) {
 
 	known := enqueue(r, "--manifest", manifest)
 	require.Zero(t, known.Wait(patience))
-	require.Contains(t, known.Out.String(), "0 queued, 300 known (free); 0 units at most")
+	require.Contains(t, known.Out.String(), "0 queued, 300 already done (free); 0 units at most")
 	requireAgreement(r, hashes)
 }
 
@@ -77,7 +77,7 @@ func interrupt(r *rig.Rig, sig syscall.Signal, manifest string) {
 	}
 	require.Equal(r.T, 3, code, "exit code of an interrupted enqueue")
 	require.Contains(r.T, p.Log.String(), "enqueue: stopped: ")
-	require.Contains(r.T, p.Log.String(), "run the same command again to go on, nothing is queued twice")
+	require.Contains(r.T, p.Log.String(), "run the same command again to continue, nothing is queued twice")
 }
 
 // requireAgreement requires that the files, the ledger and the simulator agree
