@@ -35,7 +35,7 @@ func TestAdminListenerServesHealthMetricsAndTheWebUI(t *testing.T) {
 	p := r.clip("seen.wav")
 	r.enqueue(p)
 	r.run()
-	r.state(p, asynq.TaskStateCompleted, 10*time.Second) // what is counted is counted before the ack
+	r.state(p, asynq.TaskStateCompleted, 10*time.Second) // metrics are counted before the ack
 	<-r.worker.Ready()
 	base := "http://" + r.worker.AdminAddr()
 	for path, want := range map[string]string{
@@ -58,7 +58,7 @@ func TestAdminListenerServesHealthMetricsAndTheWebUI(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, status)
 }
 
-func TestAdminListenerWithAPasswordLetsOnlyMonitorsInWithoutIt(t *testing.T) {
+func TestAdminListenerWithAPasswordRequiresItExceptForHealth(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, func(o *worker.Options) { o.Admin = worker.Admin{Addr: "127.0.0.1:0", Password: "choose-one"} })
 	r.run()
@@ -77,7 +77,7 @@ func TestAdminListenerWithAPasswordLetsOnlyMonitorsInWithoutIt(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 }
 
-func TestAnAdminListenerBeyondLoopbackNeedsAPassword(t *testing.T) {
+func TestAdminListenerBeyondLoopbackNeedsAPassword(t *testing.T) {
 	t.Parallel()
 	o := worker.DefaultOptions()
 	o.Admin.Addr = "0.0.0.0:8080"

@@ -19,7 +19,7 @@ func TestMatchIsSettledWithItsResultAndOneUnit(t *testing.T) {
 	p := r.clip("song.wav")
 	r.enqueue(p)
 	r.run()
-	s := r.standing(p, 10*time.Second)
+	s := r.verdict(p, 10*time.Second)
 	require.Equal(t, tasks.Match, s.Outcome)
 	require.Contains(t, string(s.Result), "title")
 	r.state(p, asynq.TaskStateCompleted, 5*time.Second)
@@ -30,13 +30,13 @@ func TestMatchIsSettledWithItsResultAndOneUnit(t *testing.T) {
 	require.EqualValues(t, 1, r.sim.Bill().Units)
 }
 
-func TestTwo503ThenSuccessTakesThreeCallsAndTwoRequeues(t *testing.T) {
+func TestTwo503ThenSuccessTakesThreeCallsAndTwoRetries(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{Path: "recognize", Status: 503, Times: 2}}}, nil)
 	p := r.clip("flaky.wav")
 	r.enqueue(p)
 	r.run()
-	s := r.standing(p, 30*time.Second)
+	s := r.verdict(p, 30*time.Second)
 	require.Equal(t, tasks.Match, s.Outcome)
 	require.EqualValues(t, 3, r.requests(p), "one request a delivery")
 	info := r.state(p, asynq.TaskStateCompleted, 5*time.Second)
@@ -44,7 +44,7 @@ func TestTwo503ThenSuccessTakesThreeCallsAndTwoRequeues(t *testing.T) {
 	require.Len(t, r.calls(p), 3)
 }
 
-func TestThrottledTenTimesCountsNothingAndIsNeverEarly(t *testing.T) {
+func TestThrottlesCountNoAttemptAndHonourRetryAfter(t *testing.T) {
 	t.Parallel()
 	const after, times = time.Second, 4
 	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{
@@ -53,14 +53,14 @@ func TestThrottledTenTimesCountsNothingAndIsNeverEarly(t *testing.T) {
 	p := r.clip("throttled.wav")
 	r.enqueue(p)
 	r.run()
-	s := r.standing(p, time.Minute)
+	s := r.verdict(p, time.Minute)
 	require.Equal(t, tasks.Match, s.Outcome)
 	info := r.state(p, asynq.TaskStateCompleted, 5*time.Second)
 	require.Zero(t, info.Retried, "no attempt counted")
 	seen := r.sim.Requests(auddsim.Filter{Path: "recognize"})
 	require.Len(t, seen, times+1)
 	for i := 1; i < len(seen); i++ {
-		require.GreaterOrEqual(t, seen[i].At.Sub(seen[i-1].At), after, "never early")
+		require.GreaterOrEqual(t, seen[i].At.Sub(seen[i-1].At), after, "not before Retry-After")
 	}
 }
 
@@ -82,7 +82,7 @@ func TestFinalAnswersAreArchivedAfterOneRequestWithTheirName(t *testing.T) {
 			p := r.clip("final.wav")
 			r.enqueue(p)
 			r.run()
-			s := r.standing(p, 10*time.Second)
+			s := r.verdict(p, 10*time.Second)
 			require.Equal(t, c.want, s.Outcome)
 			require.Equal(t, tasks.Archive, s.Verdict)
 			info := r.state(p, asynq.TaskStateArchived, 5*time.Second)
@@ -101,7 +101,7 @@ func TestThrottledAfterFourCountedAttemptsIsNotArchived(t *testing.T) {
 	p := r.clip("late-throttle.wav")
 	r.enqueue(p)
 	r.run()
-	s := r.standing(p, 90*time.Second)
+	s := r.verdict(p, 90*time.Second)
 	require.Equal(t, tasks.Match, s.Outcome, s.Reason)
 }
 
@@ -121,7 +121,7 @@ func TestTaskWithLowAsynqLimitsIsArchivedWithoutACall(t *testing.T) {
 			p := r.clip("raw.wav")
 			r.enqueue(p, c.limit())
 			r.run()
-			s := r.standing(p, 30*time.Second)
+			s := r.verdict(p, 30*time.Second)
 			require.Equal(t, tasks.Archive, s.Verdict)
 			require.Equal(t, tasks.InvalidRequest, s.Outcome)
 			require.False(t, s.Final, "it may be enqueued again")

@@ -18,7 +18,7 @@ import (
 	"reprise/tasks"
 )
 
-// readOnly is a store that can be read and, while refuse is set, not written.
+// readOnly is a store that refuses writes while refuse is set.
 type readOnly struct {
 	*store.Store
 
@@ -32,9 +32,9 @@ func (s *readOnly) Settle(ctx context.Context, settlements ...store.Settlement) 
 	return s.Store.Settle(ctx, settlements...)
 }
 
-// While SQL takes nothing a verdict is only in the outbox: whoever gets the
-// task again must find it there, whether or not admission is asked.
-func TestAVerdictThatWaitsInTheOutboxIsRepeatedWithoutACall(t *testing.T) {
+// While SQL refuses writes a verdict is only in the outbox. A redelivery finds it
+// there, whether or not it asks admission.
+func TestVerdictInTheOutboxIsRepeatedWithoutACall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, nil)
 	records := &readOnly{Store: r.store}
@@ -70,7 +70,7 @@ func TestAVerdictThatWaitsInTheOutboxIsRepeatedWithoutACall(t *testing.T) {
 	}
 	records.refuse.Store(false)
 	for _, p := range all {
-		require.Equal(t, tasks.Done, r.standing(p, 20*time.Second).Verdict)
+		require.Equal(t, tasks.Done, r.verdict(p, 20*time.Second).Verdict)
 		require.Len(t, r.calls(p), 1)
 	}
 	require.Equal(t, sent, r.sim.Bill().Requests)
@@ -79,9 +79,8 @@ func TestAVerdictThatWaitsInTheOutboxIsRepeatedWithoutACall(t *testing.T) {
 	}))
 }
 
-// The Redis in memory that `worker dev` falls back to runs the same scripts,
-// with another Lua.
-func TestAWorkerRunsOnTheRedisInMemory(t *testing.T) {
+// `worker dev` falls back to a Redis in memory, which has another Lua.
+func TestWorkerRunsOnTheRedisInMemory(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{Name: "flaky*", Status: 503, Times: 1}}}, nil)
 	cfg := devredis.DefaultConfig()
@@ -98,7 +97,7 @@ func TestAWorkerRunsOnTheRedisInMemory(t *testing.T) {
 	r.enqueue(plain)
 	r.enqueue(flaky)
 	r.run()
-	require.Equal(t, tasks.Match, r.standing(plain, 20*time.Second).Outcome)
-	require.Equal(t, tasks.Match, r.standing(flaky, 60*time.Second).Outcome)
+	require.Equal(t, tasks.Match, r.verdict(plain, 20*time.Second).Outcome)
+	require.Equal(t, tasks.Match, r.verdict(flaky, 60*time.Second).Outcome)
 	require.Len(t, r.calls(flaky), 2)
 }

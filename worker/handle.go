@@ -11,7 +11,7 @@ import (
 	"reprise/tasks"
 )
 
-// handle runs one delivery and returns what asynq is told: decode → settled
+// handle runs one delivery and returns the answer for asynq: decode → settled
 // already? → acquire a permit → call → classify, then conclude.
 //
 // Each step returns nil when the delivery goes on, else how it ends.
@@ -53,7 +53,7 @@ func (w *Worker) handle(ctx context.Context, d *delivery) (ans *answer) {
 }
 
 // conclude ends an attempt: decide → settle → release → answer. The order is
-// the safety argument: the settlement is stored before asynq hears of it,
+// the safety argument: the settlement is stored before asynq gets the answer,
 // because an ack can be lost, and a redelivery then finds the stored verdict
 // (docs/adr/0002-settle-before-ack.md). tryOther says that the source refused
 // the account and the delivery goes on with another.

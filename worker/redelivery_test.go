@@ -19,8 +19,8 @@ import (
 	"reprise/worker"
 )
 
-// A cancelled delivery once asked for a permit as fast as it could.
-func TestACancelledDeliveryThatWaitsForAGateEndsAtOnce(t *testing.T) {
+// Regression: a cancelled delivery asked for permits in a tight loop.
+func TestCancelledDeliveryThatWaitsForAGateEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
 		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {RequestsPerMinute: 2}}
@@ -28,7 +28,7 @@ func TestACancelledDeliveryThatWaitsForAGateEndsAtOnce(t *testing.T) {
 	first, second := r.clip("a.wav"), r.clip("b.wav")
 	r.enqueue(first)
 	r.run()
-	r.standing(first, 20*time.Second)
+	r.verdict(first, 20*time.Second)
 	r.enqueue(second)
 	r.state(second, asynq.TaskStateActive, 10*time.Second)
 	require.True(t, eventually(20*time.Second, func() bool {
@@ -36,7 +36,7 @@ func TestACancelledDeliveryThatWaitsForAGateEndsAtOnce(t *testing.T) {
 		info, err := r.inspect.GetTaskInfo("recognize", second.Key)
 		return err == nil && info.State == asynq.TaskStateRetry
 	}))
-	r.standing(second, time.Minute)
+	r.verdict(second, time.Minute)
 	require.EqualValues(t, 1, r.requests(second))
 }
 
@@ -49,8 +49,8 @@ func (p *panicky) RoundTrip(req *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(req)
 }
 
-// A panic once left the permit renewed for the life of the process.
-func TestAPanicInACallGivesItsPermitBackAndIsCharged(t *testing.T) {
+// Regression: after a panic the permit was renewed until the process ended.
+func TestPanicInACallReleasesItsPermitAndIsCharged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
 		o.HTTPClient, o.SkipAuthCheck = &http.Client{Transport: &panicky{}}, true
@@ -58,7 +58,7 @@ func TestAPanicInACallGivesItsPermitBackAndIsCharged(t *testing.T) {
 	p := r.clip("a.wav")
 	r.enqueue(p)
 	r.run()
-	require.Equal(t, tasks.Match, r.standing(p, 30*time.Second).Outcome)
+	require.Equal(t, tasks.Match, r.verdict(p, 30*time.Second).Outcome)
 	calls := r.calls(p)
 	require.Len(t, calls, 2)
 	outcomes := map[tasks.Outcome]bool{calls[0].Outcome: true, calls[1].Outcome: true}
@@ -67,8 +67,8 @@ func TestAPanicInACallGivesItsPermitBackAndIsCharged(t *testing.T) {
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 }
 
-// The same work in two groups' queues was once paid twice when both waited.
-func TestTheSameWorkInTwoQueuesIsOneCall(t *testing.T) {
+// Regression: the same work in two groups' queues was paid twice when both waited.
+func TestSameWorkInTwoQueuesIsOneCall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
 		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {Concurrency: 1}}
@@ -113,8 +113,8 @@ func TestTheSameWorkInTwoQueuesIsOneCall(t *testing.T) {
 	}
 }
 
-// HSCAN returns empty pages before its end; the drain once took one for it.
-func TestALargeOutboxIsDrainedWhole(t *testing.T) {
+// Regression: HSCAN returns empty pages before its end, where the drain stopped.
+func TestLargeOutboxIsDrainedCompletely(t *testing.T) {
 	t.Parallel()
 	const n, entries = 12_000, "reprise:{adm}:outbox"
 	r := newRig(t, auddsim.Config{}, nil)

@@ -26,39 +26,40 @@ func (r *rig) refusedByAccount(p tasks.Payload) {
 	}))
 }
 
-// The verdict is stored before asynq hears of it, so a replay may find a task
-// whose ack is still to come.
-func TestATaskThatIsArchivedOnlyAfterItsReplayBeganIsReplayed(t *testing.T) {
+// The verdict is stored before the ack, so a replay may find a task whose ack
+// has not arrived.
+func TestTaskArchivedAfterItsReplayBeganIsReplayed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, nil)
 	ctx, p := t.Context(), r.clip("slow-ack.wav")
 	r.enqueue(p)
 	const queue = "recognize"
+	task := asynqkey.Task(queue, p.Key)
 	require.NoError(t, r.rdb.LMove(ctx, asynqkey.Of(queue, asynqkey.Pending), asynqkey.Of(queue, asynqkey.Active), "RIGHT", "LEFT").Err())
 	require.NoError(t, r.rdb.ZAdd(ctx, asynqkey.Of(queue, asynqkey.Lease), redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()), Member: p.Key}).Err())
-	require.NoError(t, r.rdb.HSet(ctx, asynqkey.Task(queue, p.Key), "state", "active").Err())
+	require.NoError(t, r.rdb.HSet(ctx, task, "state", "active").Err())
 	r.refusedByAccount(p)
 	require.NoError(t, r.rdb.HSet(ctx, "reprise:{replay}:queues", "recognize", time.Now().Add(time.Second).UnixMilli()).Err())
 	r.run()
 	require.True(t, eventually(10*time.Second, func() bool {
 		s, err := r.store.TaskStatus(ctx, p.Key)
 		return err == nil && !s.Finished
-	}), "re-opened")
+	}), "reopened")
 	require.False(t, eventually(3*time.Second, func() bool { return r.rdb.HLen(ctx, "reprise:{replay}:started").Val() == 0 }), "the note stays")
 
-	require.NoError(t, r.rdb.LRem(ctx, queue+"active", 1, p.Key).Err()) // the ack
+	require.NoError(t, r.rdb.LRem(ctx, asynqkey.Of(queue, asynqkey.Active), 1, p.Key).Err()) // the ack
 	require.NoError(t, r.rdb.ZRem(ctx, asynqkey.Of(queue, asynqkey.Lease), p.Key).Err())
-	require.NoError(t, r.rdb.ZAdd(ctx, queue+"archived", redis.Z{Score: float64(time.Now().Unix()), Member: p.Key}).Err())
-	require.NoError(t, r.rdb.HSet(ctx, asynqkey.Task(queue, p.Key), "state", "archived").Err())
-	require.Equal(t, tasks.Match, r.standing(p, 15*time.Second).Outcome)
+	require.NoError(t, r.rdb.ZAdd(ctx, asynqkey.Of(queue, asynqkey.Archived), redis.Z{Score: float64(time.Now().Unix()), Member: p.Key}).Err())
+	require.NoError(t, r.rdb.HSet(ctx, task, "state", "archived").Err())
+	require.Equal(t, tasks.Match, r.verdict(p, 15*time.Second).Outcome)
 	r.state(p, asynq.TaskStateCompleted, 5*time.Second)
 	require.True(t, eventually(5*time.Second, func() bool {
 		return r.rdb.Exists(ctx, "reprise:{replay}:started", "reprise:{replay}:queues").Val() == 0
 	}))
 }
 
-// Nobody closed the queue of the last tasks, and nothing waits that could probe.
-func TestTheLastTasksOfABatchAreReplayedAfterAHalt(t *testing.T) {
+// The queue is not paused, and no waiting task can probe the source.
+func TestLastTasksOfABatchAreReplayedAfterAHalt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{ID: "sub", Path: "recognize", Code: 904}}}, nil)
 	var last []tasks.Payload
@@ -84,5 +85,5 @@ func TestTheLastTasksOfABatchAreReplayedAfterAHalt(t *testing.T) {
 		}), "%s\n%s", r.queueState(p), r.log.String())
 	}
 	again := r.requests(last[0]) + r.requests(last[1]) + r.requests(last[2]) + r.requests(last[3])
-	require.EqualValues(t, len(last), again-archived, "one good call each")
+	require.EqualValues(t, len(last), again-archived, "one successful call each")
 }

@@ -121,8 +121,8 @@ func (r *rig) enqueue(p tasks.Payload, opts ...asynq.Option) {
 	require.NoError(r.t, err)
 }
 
-// standing waits until the task has its verdict.
-func (r *rig) standing(p tasks.Payload, within time.Duration) store.TaskStatus {
+// verdict waits until the task has its verdict.
+func (r *rig) verdict(p tasks.Payload, within time.Duration) store.TaskStatus {
 	r.t.Helper()
 	var last store.TaskStatus
 	ok := eventually(within, func() bool {
@@ -171,7 +171,7 @@ func (r *rig) requests(p tasks.Payload) int64 {
 	return r.sim.Bill().Content(string(p.Path), p.Input.SHA256).Requests
 }
 
-// eventually bounds a stuck test on a shared machine, and measures nothing.
+// eventually waits for ok; the bound only ends a stuck test.
 func eventually(within time.Duration, ok func() bool) bool {
 	return proctest.Poll(4*within, ok)
 }

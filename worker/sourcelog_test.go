@@ -13,7 +13,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestOneLineForEachChangeOfASourceWhateverTheOrderOfAnswers(t *testing.T) {
+func TestEachChangeOfASourceIsLoggedOnceInAnyOrderOfAnswers(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	s := newSourceLog(slog.New(slog.NewTextHandler(&out, nil)))
@@ -23,11 +23,11 @@ func TestOneLineForEachChangeOfASourceWhateverTheOrderOfAnswers(t *testing.T) {
 	lines := func() int { return strings.Count(out.String(), "\n") }
 
 	s.granted(permit, before)
-	require.Zero(t, lines(), "open is what a source is")
+	require.Zero(t, lines(), "a source is available unless a line says otherwise")
 	s.refused(tasks.Recognize, refusal, before)
 	s.refused(tasks.Recognize, refusal, time.Now())
 	require.Equal(t, 1, lines(), out.String())
-	s.granted(permit, before) // decided before it was shut, delivered after
+	s.granted(permit, before) // decided before it was blocked, delivered after
 	require.Equal(t, 1, lines(), out.String())
 	s.granted(permit, time.Now())
 	require.Equal(t, 2, lines(), out.String())
@@ -38,9 +38,9 @@ func TestOneLineForEachChangeOfASourceWhateverTheOrderOfAnswers(t *testing.T) {
 	require.Equal(t, 3, lines(), out.String())
 }
 
-// A throttle without a Retry-After is shut for three quarters of a call's
-// latency, 2 s at most: with calls of 3 s each made a line.
-func TestAThrottleOfAMomentIsNoNews(t *testing.T) {
+// A throttle without a Retry-After blocks for three quarters of a call's latency,
+// at most 2 s.
+func TestBriefThrottleIsNotLogged(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	s := newSourceLog(slog.New(slog.NewTextHandler(&out, nil)))

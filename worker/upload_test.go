@@ -37,7 +37,7 @@ func TestUploadIsSentOnceAndSettledInTheLedger(t *testing.T) {
 	p := r.track("track.wav", 146)
 	r.enqueue(p)
 	r.run()
-	s := r.standing(p, 15*time.Second)
+	s := r.verdict(p, 15*time.Second)
 	require.Equal(t, tasks.Uploaded, s.Outcome)
 	require.Equal(t, idempotency.Settled, r.ledgerState(p))
 	r.state(p, asynq.TaskStateCompleted, 5*time.Second)
@@ -53,7 +53,7 @@ func TestUploadAnswered503IsHeldAsUncertainAfterOneSend(t *testing.T) {
 	p := r.track("doubt.wav", 7)
 	r.enqueue(p)
 	r.run()
-	s := r.standing(p, 15*time.Second)
+	s := r.verdict(p, 15*time.Second)
 	require.Equal(t, tasks.Hold, s.Verdict)
 	require.Equal(t, tasks.Unavailable, s.Outcome)
 	require.Equal(t, idempotency.Uncertain, r.ledgerState(p))
@@ -63,13 +63,13 @@ func TestUploadAnswered503IsHeldAsUncertainAfterOneSend(t *testing.T) {
 	require.EqualValues(t, 1, r.sim.Bill().Upload(7).Started)
 }
 
-func TestUploadThatNeverConnectedIsSentAfterARetry(t *testing.T) {
+func TestThrottledUploadIsSentAfterARetry(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{{Path: "upload", Status: 429, Times: 2}}}, nil)
 	p := r.track("later.wav", 9)
 	r.enqueue(p)
 	r.run()
-	s := r.standing(p, 40*time.Second)
+	s := r.verdict(p, 40*time.Second)
 	require.Equal(t, tasks.Uploaded, s.Outcome)
 	st, err := r.ledger.Status(t.Context(), p.Key)
 	require.NoError(t, err)
@@ -82,9 +82,9 @@ func TestOtherContentForAUsedSlotIsRefused(t *testing.T) {
 	first, second := r.track("a.wav", 5), r.track("b.wav", 5)
 	r.enqueue(first)
 	r.run()
-	r.standing(first, 15*time.Second)
+	r.verdict(first, 15*time.Second)
 	r.enqueue(second)
-	s := r.standing(second, 15*time.Second)
+	s := r.verdict(second, 15*time.Second)
 	require.Equal(t, tasks.Archive, s.Verdict)
 	require.Contains(t, s.Reason, "belongs to other content")
 	require.EqualValues(t, 1, r.sim.Bill().Upload(5).Started)
@@ -102,10 +102,10 @@ func TestUploadLosingItsWorkerAfterTheLatchIsNeverSentAgain(t *testing.T) {
 	require.NoError(t, err)
 	r.enqueue(p)
 	r.run()
-	s := r.standing(p, 15*time.Second)
+	s := r.verdict(p, 15*time.Second)
 	require.Equal(t, tasks.Hold, s.Verdict)
 	require.Zero(t, r.sim.Bill().Upload(11).Started)
-	// The dead attempt was only frozen: its late answer wins over the doubt.
+	// The attempt was only frozen: its late answer wins over uncertain.
 	got, err := r.ledger.Conclude(t.Context(), "dead", idempotency.Conclusion{Effect: tasks.LatchSettled, Outcome: tasks.Uploaded, At: time.Now()})
 	require.NoError(t, err)
 	require.Equal(t, idempotency.Settled, got.State)
@@ -127,7 +127,7 @@ func TestRestoredLedgerBlocksUploads(t *testing.T) {
 	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{ledger}:mark", "ledger", mark.Ledger, "seq", mark.Seq, "token", mark.Token).Err())
 	_, err = redistest.AgeRetries(t.Context(), r.rdb, "upload", time.Hour)
 	require.NoError(t, err)
-	r.standing(p, 15*time.Second)
+	r.verdict(p, 15*time.Second)
 	require.Equal(t, idempotency.Settled, r.ledgerState(p))
 }
 
@@ -169,7 +169,7 @@ func TestVerifyByRecognitionLeavesAnUploadThatDidNotArriveToAnOperator(t *testin
 		return err == nil && len(trail) > 0
 	}), r.log.String())
 	require.Equal(t, idempotency.Uncertain, r.ledgerState(p))
-	s := r.standing(p, time.Second)
+	s := r.verdict(p, time.Second)
 	require.Equal(t, tasks.Hold, s.Verdict)
 }
 

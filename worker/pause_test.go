@@ -16,7 +16,7 @@ import (
 	"reprise/worker"
 )
 
-// gates is admission as another process (inspect) sees it.
+// gates is admission as another process uses it.
 func (r *rig) gates() *admission.Gates {
 	r.t.Helper()
 	g, err := admission.New(r.rdb, admission.DefaultConfig())
@@ -30,7 +30,7 @@ func (r *rig) paused(queue string) bool {
 	return err == nil && info.Paused
 }
 
-func TestQueueOfAShutSourceIsPausedAndKeepsItsBacklogInOrder(t *testing.T) {
+func TestQueueOfABlockedSourceIsPausedAndKeepsItsBacklogInOrder(t *testing.T) {
 	t.Parallel()
 	const backlog = 500
 	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{
@@ -49,7 +49,7 @@ func TestQueueOfAShutSourceIsPausedAndKeepsItsBacklogInOrder(t *testing.T) {
 	require.True(t, state.Has("auto:throttle"), "%+v", state)
 	counts, err := redistest.CountTasks(t.Context(), r.rdb, "recognize")
 	require.NoError(t, err)
-	require.LessOrEqual(t, counts.Retry+counts.Scheduled, 2*8+1, "at most what was in slots, and taken while it closed")
+	require.LessOrEqual(t, counts.Retry+counts.Scheduled, 2*8+1, "at most the tasks in slots, and those taken while it was being paused")
 	require.Greater(t, counts.Pending, backlog-40)
 	pending, err := r.inspect.ListPendingTasks("recognize", asynq.PageSize(0))
 	require.NoError(t, err)
@@ -57,11 +57,11 @@ func TestQueueOfAShutSourceIsPausedAndKeepsItsBacklogInOrder(t *testing.T) {
 	for i, p := range payloads {
 		at[p.Key] = i
 	}
-	for i := 1; i < backlog-40; i++ { // behind them may be some that came back
+	for i := 1; i < backlog-40; i++ { // the last ones may have come back
 		require.Less(t, at[pending[i-1].ID], at[pending[i].ID], "the pending list keeps its order")
 	}
 
-	// A person's pause on top stays when the automatic one goes.
+	// An operator's pause stays when the automatic one is removed.
 	_, _, err = r.gates().Pauses().Add(t.Context(), "recognize", admission.PauseReason{Name: admission.ReasonManual, By: "test"})
 	require.NoError(t, err)
 	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{adm}:state:main:recognize", "throttled_until", 0).Err(), "the throttle ends")
@@ -74,18 +74,18 @@ func TestQueueOfAShutSourceIsPausedAndKeepsItsBacklogInOrder(t *testing.T) {
 	_, _, err = r.gates().Pauses().Remove(t.Context(), "recognize", admission.ReasonManual)
 	require.NoError(t, err)
 	before := r.sim.Bill().Requests
-	require.True(t, eventually(10*time.Second, func() bool { return r.sim.Bill().Requests > before+3 }), "long before the throttle's ten minutes are over")
+	require.True(t, eventually(10*time.Second, func() bool { return r.sim.Bill().Requests > before+3 }), "it resumes long before the throttle's ten minutes are over")
 	stop()
 }
 
-func TestWhatAnAccountReasonArchivedIsReplayedWhenItsSourceOpens(t *testing.T) {
+func TestTasksArchivedForAnAccountReasonAreReplayedWhenTheirSourceWorks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{ID: "sub", Path: "recognize", Code: 904}}}, nil)
 	p := r.clip("plan.wav")
 	waiting := r.clip("waiting.wav")
 	r.enqueue(p)
 	r.run()
-	s := r.standing(p, 10*time.Second)
+	s := r.verdict(p, 10*time.Second)
 	require.Equal(t, tasks.Subscription, s.Outcome)
 	require.Equal(t, tasks.Archive, s.Verdict)
 	require.False(t, s.Final)
@@ -104,13 +104,13 @@ func TestWhatAnAccountReasonArchivedIsReplayedWhenItsSourceOpens(t *testing.T) {
 	require.EqualValues(t, 2, r.requests(p))
 }
 
-func TestAPauseFromTheWebUIIsTakenAsAPersons(t *testing.T) {
+func TestPauseInTheWebUICountsAsAnOperatorsPause(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, nil)
 	first := r.clip("first.wav")
 	r.enqueue(first)
 	r.run()
-	r.standing(first, 10*time.Second)
+	r.verdict(first, 10*time.Second)
 	require.NoError(t, r.inspect.PauseQueue("recognize"))
 	require.True(t, eventually(10*time.Second, func() bool {
 		s, err := r.gates().Pauses().State(t.Context(), "recognize")
@@ -118,8 +118,7 @@ func TestAPauseFromTheWebUIIsTakenAsAPersons(t *testing.T) {
 	}))
 }
 
-// A task may be bound to a source that is shut while another takes the rest.
-func TestATaskBoundToAShutSourceDoesNotCloseTheQueueForOthers(t *testing.T) {
+func TestTaskPinnedToABlockedSourceDoesNotPauseTheQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
 		other := o.Sources[0]
@@ -135,16 +134,16 @@ func TestATaskBoundToAShutSourceDoesNotCloseTheQueueForOthers(t *testing.T) {
 	info := r.state(bound, asynq.TaskStateRetry, 20*time.Second)
 	wait := time.Until(info.NextProcessAt)
 	require.Greater(t, wait, 4*time.Minute, "it waits for its own source")
-	require.Less(t, wait, 10*time.Minute, "and looks again before the probe: a person may resume it")
+	require.Less(t, wait, 10*time.Minute, "it is retried before the probe: an operator may resume the source")
 	free := r.clip("free.wav")
 	r.enqueue(free)
-	require.Equal(t, tasks.Match, r.standing(free, 20*time.Second).Outcome)
+	require.Equal(t, tasks.Match, r.verdict(free, 20*time.Second).Outcome)
 	require.NotContains(t, r.log.String(), "queue paused")
 }
 
-// Every worker asks with the units of the task that closed the queue: a budget
-// that has less left is shut for it, though not for a smaller one.
-func TestEveryWorkerKnowsHowManyUnitsTheClosedQueueWaitsFor(t *testing.T) {
+// Every worker checks the units of the task for which the queue was paused: a
+// budget may have too little left for it and enough for a smaller task.
+func TestQueueStaysPausedUntilTheBudgetHasTheUnitsOfItsTask(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, func(o *worker.Options) {
 		o.Admission.TimeZone = fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) // midday
@@ -159,14 +158,14 @@ func TestEveryWorkerKnowsHowManyUnitsTheClosedQueueWaitsFor(t *testing.T) {
 	r.enqueue(first)
 	r.run()
 	r.run()
-	r.standing(first, 20*time.Second)
+	r.verdict(first, 20*time.Second)
 	r.enqueue(scan("second.wav", 9))
 	require.True(t, eventually(20*time.Second, func() bool { return r.paused("enterprise") }), r.log.String())
 	require.False(t, eventually(4*time.Second, func() bool { return !r.paused("enterprise") }), r.log.String())
 }
 
-// One call of very many units may take a slow unit rate for half an hour.
-func TestARateThatIsUsedUpForLongClosesTheQueue(t *testing.T) {
+// A call with many units can use up a slow unit rate for half an hour.
+func TestRateThatIsUsedUpForLongPausesTheQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
 		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {UnitsPerMinute: 10}}
@@ -174,7 +173,7 @@ func TestARateThatIsUsedUpForLongClosesTheQueue(t *testing.T) {
 	first := r.clip("first.wav")
 	r.enqueue(first)
 	r.run()
-	r.standing(first, 20*time.Second)
+	r.verdict(first, 20*time.Second)
 	const state = "reprise:{adm}:state:main:recognize"
 	require.NoError(t, r.rdb.HSet(t.Context(), state, "units_arrival_us", time.Now().Add(30*time.Minute).UnixMicro()).Err())
 	const backlog = 100

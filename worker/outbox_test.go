@@ -13,8 +13,8 @@ import (
 	"reprise/tasks"
 )
 
-// One settlement the store refuses once held up all that came after it.
-func TestASettlementThatCannotBeStoredIsSetAsideAndHoldsUpNoOther(t *testing.T) {
+// Regression: one settlement that the store refused blocked all later ones.
+func TestSettlementThatCannotBeStoredIsSetAside(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, nil)
 	const entries, rejected = "reprise:{adm}:outbox", "reprise:{adm}:outbox:rejected"
@@ -33,8 +33,8 @@ func TestASettlementThatCannotBeStoredIsSetAsideAndHoldsUpNoOther(t *testing.T) 
 	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{adm}:ended", admission.EndedField(kept.Key, 0), "garbage").Err())
 	r.enqueue(kept)
 	r.run()
-	r.standing(kept, 20*time.Second) // nobody can read it: it is not kept out for ever
-	require.Equal(t, tasks.NoMatch, r.standing(good, 20*time.Second).Outcome)
+	r.verdict(kept, 20*time.Second) // the verdict is unreadable and is dropped
+	require.Equal(t, tasks.NoMatch, r.verdict(good, 20*time.Second).Outcome)
 	require.True(t, eventually(10*time.Second, func() bool { return r.rdb.HLen(t.Context(), entries).Val() == 0 }))
 	left, err := r.rdb.HKeys(t.Context(), rejected).Result()
 	require.NoError(t, err)
