@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Audit is one line of the trail: what a person did, or what was reported too
-// late to count.
+// Audit is one entry of the audit trail: an operator's action, or a report that
+// came too late to count.
 type Audit struct {
 	N          int64 // rises
 	At         time.Time
@@ -32,7 +32,7 @@ func (t *txn) audit(ctx context.Context, act Action, what, key string, generatio
 	return nil
 }
 
-// auditOnce writes the line unless the same person or attempt wrote it before.
+// auditOnce writes the entry unless the same operator or attempt wrote it before.
 func (t *txn) auditOnce(ctx context.Context, act Action, what string, s Send) error {
 	var known bool
 	err := t.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM upload_audit
@@ -46,7 +46,7 @@ func (t *txn) auditOnce(ctx context.Context, act Action, what string, s Send) er
 	return t.audit(ctx, act, what, s.Key, s.Generation)
 }
 
-// Trail is the audit trail of a key, "" for that of the whole ledger, oldest first.
+// Trail returns the audit trail of a key, oldest first; "" is the whole ledger's.
 func (l *Ledger) Trail(ctx context.Context, key string) ([]Audit, error) {
 	rows, err := l.db.QueryContext(ctx, `SELECT n, at, who, what, why, key, generation FROM upload_audit WHERE key = $1 ORDER BY n`, key)
 	if err != nil {

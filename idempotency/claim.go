@@ -12,28 +12,28 @@ type Claim struct {
 	AudioID int64
 	Key     string
 	SHA256  string // "" for a URL
-	// Replace takes the slot from other content: that content will not be sent
-	// any more, and what AudD holds in the slot will be overwritten.
+	// Replace takes the slot from other content: that content is not sent any more,
+	// and the slot at AudD is overwritten.
 	Replace bool
-	// Allotted marks an AudioID that NextID gave: when another slot of the
-	// source holds the same content already, nothing is claimed and SameContent
-	// says where it is. Of claims that race only the first gets a slot.
+	// Allotted marks an AudioID from NextID: if another slot of the source already
+	// holds the same content, nothing is claimed and SameContent names that slot.
+	// Of concurrent claims only the first gets a slot.
 	Allotted bool
 	By       string // who, for the audit trail of a replacement
 	At       time.Time
 }
 
-// Claimed is what became of a claim.
+// Claimed is the result of a claim.
 type Claimed struct {
 	// Refused is a *SlotTakenError, or wraps ErrInvalid; nil when the slot is the key's.
 	Refused error
-	// Generation and State are the key's: Settled means that it is there already.
+	// Generation and State are the key's: Settled means that the content is already in the slot.
 	Generation int64
 	State      State
 	// Replaced is the slot as it was, when the claim took it from other content.
 	Replaced *Slot
-	// Reopened says that this content had been in the slot before, was
-	// replaced, and may now be sent once more.
+	// Reopened means that this content was in the slot before, was replaced, and
+	// may now be sent once more.
 	Reopened bool
 	// SameContent lists other slots of the source with the same content: a
 	// warning, since each costs an upload. At most 20. An allotted slot is not
@@ -73,7 +73,7 @@ func (l *Ledger) claim(ctx context.Context, tx *txn, c Claim) (Claimed, error) {
 		got.Refused = k.same(c.Source, c.AudioID, c.SHA256)
 	}
 	if got.Refused != nil {
-		return got, nil //nolint:nilerr // one claim's refusal is a result, not the end of the others
+		return got, nil //nolint:nilerr // the refusal of one claim does not affect the others
 	}
 	if c.Allotted && !known {
 		if got.SameContent, err = sameContent(ctx, tx, c); err != nil || len(got.SameContent) > 0 {
@@ -119,16 +119,16 @@ func (c Claim) validate() error {
 	case c.Source == "", c.Key == "", c.At.IsZero():
 		return fmt.Errorf("source, key and time are required: %w", ErrInvalid)
 	case c.AudioID < 0:
-		return fmt.Errorf("audio_id %d: want 0 or more: %w", c.AudioID, ErrInvalid)
+		return fmt.Errorf("audio_id %d: must be 0 or more: %w", c.AudioID, ErrInvalid)
 	case c.Replace && c.By == "":
-		return fmt.Errorf("a replacement needs who makes it: %w", ErrInvalid)
+		return fmt.Errorf("a replacement requires By: %w", ErrInvalid)
 	}
 	return nil
 }
 
-// takeOver makes the key the slot's owner. Content that comes back into a slot
-// which other content may have overwritten since may be sent once more:
-// replacing is a person's wish.
+// takeOver makes the key the owner of the slot. Content that returns to a slot
+// which other content may have overwritten may be sent once more, because the
+// replacement is an operator's decision.
 func takeOver(ctx context.Context, tx *txn, c Claim, got *Claimed) error {
 	if err := putSlot(ctx, tx, Slot{Source: c.Source, AudioID: c.AudioID, Key: c.Key, SHA256: c.SHA256, Since: c.At}); err != nil {
 		return err
@@ -159,8 +159,8 @@ func takeOver(ctx context.Context, tx *txn, c Claim, got *Claimed) error {
 	return tx.audit(ctx, act, "loses the slot to "+c.Key, got.Replaced.Key, 0)
 }
 
-// used reports whether a slot may hold, or may yet get, other content than the
-// key's: something was sent into it, or its owner still waits to be.
+// used reports whether a slot holds or may still receive content of another key:
+// something was sent to it, or its owner still waits.
 func used(ctx context.Context, q querier, slot Slot, key string) (bool, error) {
 	sent, err := sharedSlot(ctx, q, Send{Source: slot.Source, AudioID: slot.AudioID, Key: key})
 	if err != nil || sent {

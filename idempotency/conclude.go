@@ -8,7 +8,7 @@ import (
 	"reprise/tasks"
 )
 
-// Conclusion is what an attempt reports about its own send.
+// Conclusion is an attempt's report about its own send.
 type Conclusion struct {
 	Effect    tasks.LatchEffect
 	Outcome   tasks.Outcome
@@ -17,29 +17,29 @@ type Conclusion struct {
 	At        time.Time
 }
 
-// Concluded is where the send stands after a report.
+// Concluded is the state of the send after a report.
 type Concluded struct {
-	// Known is false when the attempt never latched: nothing to conclude.
+	// Known is false if the attempt never latched.
 	Known bool
 	State State // of this attempt's send
-	// Current is false when the key went on to a later generation, which the
-	// report did not touch.
+	// Current is false if the key has a later generation, which the report does not
+	// change.
 	Current bool
-	// Generation is the one that may send next, or that stands.
+	// Generation is the key's current generation.
 	Generation int64
-	// Late says that the report came too late to count; it is in the audit trail.
+	// Late means that the report came too late to count; it is in the audit trail.
 	Late bool
 }
 
-// Conclude records what became of the attempt's send. Only the attempt that
-// latched concludes; the same report twice changes nothing. What may follow
-// what is in doc.go: a late answer of AudD wins over uncertain, a late
-// tasks.LatchReleased does not. A report of an older generation is recorded and leaves
-// the current one alone.
+// Conclude records the outcome of the attempt's send. Only the attempt that
+// latched concludes; a repeated report changes nothing. The transitions are in
+// doc.go: a late answer of AudD replaces uncertain, a late
+// tasks.LatchReleased does not. A report of an older generation is recorded and does not
+// change the current one.
 //
 // tasks.LatchReleased of an attempt without a latch is no error: that is how a failed
 // Latch is reported. Any other effect then wraps ErrUnknownAttempt. On another
-// error report again: until then the send counts as on its way.
+// error report again: until then the send counts as in flight.
 func (l *Ledger) Conclude(ctx context.Context, attemptID string, c Conclusion) (Concluded, error) {
 	if err := c.validate(); err != nil {
 		return Concluded{}, fmt.Errorf("conclude an upload: %w", err)

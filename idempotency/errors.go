@@ -7,14 +7,14 @@ import (
 )
 
 // ErrInvalid means that an argument contradicts itself or the ledger: a
-// programming error, never a reason to try again.
+// programming error that must not be retried.
 var ErrInvalid = errors.New("invalid ledger entry")
 
-// ErrUnknownKey means that the ledger has never heard of the key.
+// ErrUnknownKey means that the ledger has no row of the key.
 var ErrUnknownKey = errors.New("the upload ledger does not know this key")
 
-// ErrUnknownAttempt means that an attempt says it sent something of which this
-// ledger has no latch: it is not the ledger the attempt latched in.
+// ErrUnknownAttempt means that an attempt reports a send without a latch in this
+// ledger: it latched in another ledger.
 var ErrUnknownAttempt = errors.New("the upload ledger has no latch of this attempt")
 
 // TakenError means that the key's current generation was sent already. The
@@ -32,7 +32,7 @@ func (e *TakenError) Error() string {
 }
 
 // SlotTakenError means that the slot belongs to other content. Only a claim
-// that replaces gives it away.
+// with Replace can take it.
 type SlotTakenError struct {
 	Source  string
 	AudioID int64
@@ -44,17 +44,17 @@ func (e *SlotTakenError) Error() string {
 	return fmt.Sprintf("audio_id %d of source %s belongs to other content (%s) since %s", e.AudioID, e.Source, e.Owner, e.Since.UTC().Format(time.RFC3339))
 }
 
-// SlotBusyError means that other content is on its way into the slot; sending
-// now would leave to chance which of the two stays.
+// SlotBusyError means that other content is in flight to the slot. It is unknown
+// which of two concurrent uploads AudD would keep.
 type SlotBusyError struct {
 	Source  string
 	AudioID int64
-	Key     string    // which is on its way
-	Until   time.Time // when that send is over at the latest
+	Key     string    // of the send in flight
+	Until   time.Time // the latest end of that send
 }
 
 func (e *SlotBusyError) Error() string {
-	return fmt.Sprintf("other content (%s) is on its way to audio_id %d of source %s until %s", e.Key, e.AudioID, e.Source, e.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("other content (%s) is in flight to audio_id %d of source %s until %s", e.Key, e.AudioID, e.Source, e.Until.UTC().Format(time.RFC3339))
 }
 
 // StaleError means that too much time passed since the latch was committed.
@@ -64,8 +64,8 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("%s passed since the latch, at most %s may", e.Age, e.Limit)
 }
 
-// BehindError means that this ledger lacks what is remembered of it: a restored
-// backup or another ledger. Nothing is sent until a person adopts it.
+// BehindError means that this ledger lacks the remembered mark: it is a restored
+// backup or another ledger. Nothing is sent until an operator adopts it.
 type BehindError struct{ Remembered, Highest Mark }
 
 func (e *BehindError) Error() string {
@@ -75,14 +75,14 @@ func (e *BehindError) Error() string {
 	return fmt.Sprintf("the upload ledger is at %d and lacks the remembered entry %d: it is a restored backup; check it, then adopt it", e.Highest.Seq, e.Remembered.Seq)
 }
 
-// TooEarlyError means that an earlier send may still be on its way.
+// TooEarlyError means that an earlier send may still be in flight.
 type TooEarlyError struct{ Until time.Time }
 
 func (e *TooEarlyError) Error() string {
-	return "the earlier send may still be on its way until " + e.Until.UTC().Format(time.RFC3339)
+	return "the earlier send may still be in flight until " + e.Until.UTC().Format(time.RFC3339)
 }
 
-// NotResolvableError means that the key's state leaves nothing to resolve so.
+// NotResolvableError means that the state of the key does not allow the resolution.
 type NotResolvableError struct {
 	State State
 	As    Resolution

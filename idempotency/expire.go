@@ -8,9 +8,9 @@ import (
 	"reprise/tasks"
 )
 
-// Expire is what a redelivery does with a send that nobody concluded: past
-// sent_at + timeout + margin it becomes uncertain. Earlier, and in every other
-// state, nothing changes. It returns where the key stands afterwards.
+// Expire makes a send without a conclusion uncertain once sent_at + timeout +
+// margin has passed. Earlier, and in every other state, nothing changes. It
+// returns the status of the key.
 func (l *Ledger) Expire(ctx context.Context, key string, now time.Time) (UploadStatus, error) {
 	var st UploadStatus
 	err := l.write(ctx, "expire an upload", func(ctx context.Context, tx *txn) error {

@@ -2,8 +2,8 @@ package idempotency
 
 import "time"
 
-// Fresh says whether the first byte may still leave: nil, or a *StaleError when
-// more than Config.FirstByte passed since CommittedAt. Ask it last, with
+// Fresh returns nil while the first byte may be sent, and a *StaleError once more
+// than Config.FirstByte has passed since CommittedAt. Call it last, with
 // time.Now(). A stale attempt makes no call and reports tasks.LatchReleased.
 //
 // The age is the larger of the wall clock's and the monotonic one's: the

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// LatchRequest is one call that wants to send.
+// LatchRequest asks for the right to send in one call.
 type LatchRequest struct {
 	Key       string
 	AttemptID string // of one HTTP request, never used for another
@@ -16,7 +16,7 @@ type LatchRequest struct {
 	AudioID   int64
 	SHA256    string        // of the content; "" for a URL
 	Timeout   time.Duration // of the call, counted from At or earlier
-	Verify    Verify        // what to do should it become uncertain; "" = hold
+	Verify    Verify        // what to do if it becomes uncertain; "" = hold
 	// Remembered is the latest mark known outside the database, zero for none.
 	Remembered Mark
 	// At is now, with its monotonic reading, read before Latch: it becomes
@@ -29,11 +29,11 @@ func (a LatchRequest) validate() error {
 	case a.Key == "", a.AttemptID == "", a.Source == "":
 		return fmt.Errorf("key, attempt id and source are required: %w", ErrInvalid)
 	case a.AudioID < 0:
-		return fmt.Errorf("audio_id %d: want 0 or more: %w", a.AudioID, ErrInvalid)
+		return fmt.Errorf("audio_id %d: must be 0 or more: %w", a.AudioID, ErrInvalid)
 	case a.Timeout <= 0, a.At.IsZero():
 		return fmt.Errorf("a timeout and the time are required: %w", ErrInvalid)
 	case a.Verify != "" && a.Verify != VerifyHold && a.Verify != VerifyRecognize:
-		return fmt.Errorf("verify %q: want hold or recognize: %w", a.Verify, ErrInvalid)
+		return fmt.Errorf("verify %q: must be hold or recognize: %w", a.Verify, ErrInvalid)
 	}
 	return nil
 }
@@ -43,24 +43,24 @@ type Latched struct {
 	Generation int64
 	// Mark is to be remembered outside the database before the first byte.
 	Mark Mark
-	// CommittedAt is Attempt.At: not later than the commit.
+	// CommittedAt is LatchRequest.At, which is not later than the commit.
 	CommittedAt time.Time
-	// Repeated says that this attempt had the latch already (its first reply
-	// was lost). It is still one right to send once.
+	// Repeated means that this attempt already had the latch because an earlier
+	// reply was lost. It is still the right to send once.
 	Repeated bool
 
 	firstByte time.Duration
 }
 
-// Latch takes the one send of the key's current generation. When it returns
-// nil, the send is on the disk and the caller may make its call, if Fresh
-// still says so right before the first byte.
+// Latch takes the one send of the key's current generation. If it returns nil,
+// the latch is on disk and the caller may make its call, provided Fresh returns
+// nil right before the first byte.
 //
 // On every error the caller makes no call and reports tasks.LatchReleased for its
 // attempt id: when the commit's outcome is not known (deadline, I/O error), the
-// latch may stand although nobody sends. *TakenError, *SlotTakenError,
-// *SlotBusyError and *BehindError say who is in the way; any other error means
-// that the ledger could not be asked.
+// latch may exist although nothing is sent. *TakenError, *SlotTakenError,
+// *SlotBusyError and *BehindError name the obstacle; any other error means that
+// the ledger did not answer.
 func (l *Ledger) Latch(ctx context.Context, a LatchRequest) (Latched, error) {
 	if err := a.validate(); err != nil {
 		return Latched{}, fmt.Errorf("latch an upload: %w", err)
@@ -103,8 +103,7 @@ func repeatedAt(now, sentAt time.Time) time.Time {
 	return now.Add(-max(now.Round(0).Sub(sentAt), 0))
 }
 
-// repeated answers an attempt that comes again. An error here leaves
-// everything as it is.
+// repeated handles a repeated request of the same attempt. It changes nothing.
 func (l *Ledger) repeated(a LatchRequest, mine Send) error {
 	if mine.Key != a.Key || mine.Source != a.Source || mine.AudioID != a.AudioID {
 		return fmt.Errorf("attempt %s latched for another upload: %w", a.AttemptID, ErrInvalid)
@@ -118,13 +117,13 @@ func (l *Ledger) repeated(a LatchRequest, mine Send) error {
 func (l *Ledger) taken(s Send) *TakenError {
 	e := &TakenError{Generation: s.Generation, State: s.State, AttemptID: s.AttemptID, Since: s.SentAt}
 	if s.State == Sent {
-		e.Until = l.over(s)
+		e.Until = l.deadline(s)
 	}
 	return e
 }
 
-// over is when a send without a conclusion becomes uncertain.
-func (l *Ledger) over(s Send) time.Time { return s.SentAt.Add(s.Timeout + l.cfg.Margin) }
+// deadline is when a send without a conclusion becomes uncertain.
+func (l *Ledger) deadline(s Send) time.Time { return s.SentAt.Add(s.Timeout + l.cfg.Margin) }
 
 // free returns the key's current generation if nothing was sent in it. It
 // makes the key's row when a raw task was enqueued without a claim.
@@ -149,8 +148,8 @@ func (l *Ledger) free(ctx context.Context, tx *txn, a LatchRequest) (generation 
 	return k.generation, nil
 }
 
-// takeSlot makes sure that the slot is the key's own and that nothing else is
-// on its way into it.
+// takeSlot checks that the key owns the slot and that no other content is in
+// flight to it.
 func (l *Ledger) takeSlot(ctx context.Context, tx *txn, a LatchRequest) error {
 	slot, found, err := slotOf(ctx, tx, a.Source, a.AudioID)
 	if err != nil {
@@ -164,7 +163,7 @@ func (l *Ledger) takeSlot(ctx context.Context, tx *txn, a LatchRequest) error {
 			return err
 		}
 	}
-	key, until, err := l.onItsWay(ctx, tx, slotRef{a.Source, a.AudioID, a.Key})
+	key, until, err := l.inFlight(ctx, tx, slotRef{a.Source, a.AudioID, a.Key})
 	if err != nil {
 		return err
 	}
@@ -181,8 +180,8 @@ type slotRef struct {
 	key     string
 }
 
-// onItsWay finds the other key's send that occupies the slot longest.
-func (l *Ledger) onItsWay(ctx context.Context, q querier, at slotRef) (key string, until time.Time, err error) {
+// inFlight finds the send of another key that occupies the slot longest.
+func (l *Ledger) inFlight(ctx context.Context, q querier, at slotRef) (key string, until time.Time, err error) {
 	var over int64
 	err = q.QueryRowContext(ctx, `SELECT key, sent_at + timeout_ms FROM upload
 		WHERE source = $1 AND audio_id = $2 AND key <> $3 AND state = $4
@@ -214,7 +213,7 @@ func insertSend(ctx context.Context, tx *txn, a LatchRequest, generation int64) 
 	return nil
 }
 
-// ceilMilli rounds up: a wait is never shorter than asked.
+// ceilMilli rounds up, so that a wait is never shorter than configured.
 func ceilMilli(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }

@@ -17,7 +17,7 @@ type Config struct {
 	// Margin is how long after sent_at + timeout a send without a conclusion
 	// becomes uncertain. Default 30 s; more than FirstByte.
 	Margin time.Duration
-	// RetryWait is how long after sent_at + timeout a person may send again.
+	// RetryWait is how long after sent_at + timeout an operator may send again.
 	// Default 1 min; not less than Margin.
 	RetryWait time.Duration
 }
@@ -27,17 +27,17 @@ func DefaultConfig() Config {
 	return Config{FirstByte: 5 * time.Second, Margin: 30 * time.Second, RetryWait: time.Minute}
 }
 
-// Validate reports every field that cannot be right, by name.
+// Validate reports every invalid field by name.
 func (c Config) Validate() error {
 	var errs []error
 	if c.FirstByte <= 0 {
-		errs = append(errs, fmt.Errorf("upload first_byte %s: want more than 0", c.FirstByte))
+		errs = append(errs, fmt.Errorf("upload first_byte %s: must be more than 0", c.FirstByte))
 	}
 	if c.Margin <= c.FirstByte {
-		errs = append(errs, fmt.Errorf("upload margin %s: want more than first_byte %s", c.Margin, c.FirstByte))
+		errs = append(errs, fmt.Errorf("upload margin %s: must be more than first_byte %s", c.Margin, c.FirstByte))
 	}
 	if c.RetryWait < c.Margin {
-		errs = append(errs, fmt.Errorf("upload retry_wait %s: want at least margin %s", c.RetryWait, c.Margin))
+		errs = append(errs, fmt.Errorf("upload retry_wait %s: must be at least margin %s", c.RetryWait, c.Margin))
 	}
 	return errors.Join(errs...)
 }
@@ -51,8 +51,8 @@ type Ledger struct {
 	id  string
 }
 
-// New takes the ledger in db, whose tables the store's migrations made, and
-// gives it its random id when it has none yet. The ledger does not own db.
+// New opens the ledger in db, whose tables the migrations of the store create. It
+// gives a new ledger a random id. The caller closes db.
 func New(ctx context.Context, db *sql.DB, cfg Config) (*Ledger, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("open the upload ledger: %w", err)
@@ -62,7 +62,7 @@ func New(ctx context.Context, db *sql.DB, cfg Config) (*Ledger, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		_, err = db.ExecContext(ctx, `INSERT INTO upload_ledger (id, ledger, seq, token, audits) VALUES (1, $1, 0, '', 0)
 			ON CONFLICT (id) DO NOTHING`, rand.Text())
-		if err == nil { // another process may have been faster: read what stands
+		if err == nil { // another process may have inserted the row first
 			err = db.QueryRowContext(ctx, `SELECT ledger FROM upload_ledger WHERE id = 1`).Scan(&l.id)
 		}
 	}
@@ -72,14 +72,14 @@ func New(ctx context.Context, db *sql.DB, cfg Config) (*Ledger, error) {
 	return l, nil
 }
 
-// txn is a transaction that holds the ledger's row, and what the row says.
+// txn is a transaction that holds the ledger's row, and the mark in that row.
 type txn struct {
 	*sql.Tx
 	head Mark
 }
 
-// errUnchanged ends a transaction that found nothing to do: it is rolled back
-// and no error.
+// errUnchanged rolls a transaction back without an error, because it has nothing
+// to change.
 var errUnchanged = errors.New("nothing to change")
 
 // unchanged ends a transaction that changed nothing with err, nil included.
@@ -115,8 +115,8 @@ func (l *Ledger) write(ctx context.Context, doing string, run func(ctx context.C
 	return nil
 }
 
-// overtaken names the reason when database/sql rolled the transaction back
-// because its context ended; its own words say only that it is over.
+// overtaken adds the context's error if database/sql rolled the transaction back
+// because the context ended; its own error does not say so.
 func overtaken(ctx context.Context, err error) error {
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -124,8 +124,8 @@ func overtaken(ctx context.Context, err error) error {
 	return err
 }
 
-// giveUp rolls back. A rollback that fails undoes nothing less: the
-// transaction was over, and an unfinished one never becomes visible.
+// giveUp rolls back. If the rollback fails, the transaction is already over; an
+// uncommitted one never becomes visible.
 func giveUp(doing string, tx *sql.Tx, cause error) error {
 	err := tx.Rollback()
 	if errors.Is(err, sql.ErrTxDone) {
@@ -140,7 +140,7 @@ func giveUp(doing string, tx *sql.Tx, cause error) error {
 	return nil
 }
 
-// raise makes the next sequence number the ledger's head.
+// raise stores the sequence number as the ledger's latest mark.
 func (t *txn) raise(ctx context.Context, seq int64, token string) error {
 	t.head.Seq, t.head.Token = seq, token
 	_, err := t.ExecContext(ctx, `UPDATE upload_ledger SET seq = $1, token = $2 WHERE id = 1`, seq, token)

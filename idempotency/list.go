@@ -29,7 +29,7 @@ type Entry struct {
 	Generation int64
 	State      State
 	Since      time.Time // first claimed or sent
-	Owner      string    // the key that owns the slot; another one: this was replaced
+	Owner      string    // the key that owns the slot; another key has replaced this one
 	Send       Send      // zero while Free
 }
 
@@ -66,7 +66,7 @@ func (l *Ledger) List(ctx context.Context, f Filter) ([]Entry, error) {
 	return out, nil
 }
 
-// Detail is all the ledger knows of a key.
+// Detail is everything that the ledger stores about a key.
 type Detail struct {
 	Status  UploadStatus
 	Source  string
@@ -78,7 +78,8 @@ type Detail struct {
 	Trail   []Audit
 }
 
-// Show returns all the ledger knows of a key, or wraps ErrUnknownKey.
+// Show returns the details of a key. The error of an unknown key wraps
+// ErrUnknownKey.
 func (l *Ledger) Show(ctx context.Context, key string) (Detail, error) {
 	d, err := l.show(ctx, key)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// UploadStatus is where a key stands now.
+// UploadStatus is the status of a key.
 type UploadStatus struct {
 	Known      bool // false: neither claimed nor sent so far
 	Generation int64
@@ -14,28 +14,27 @@ type UploadStatus struct {
 	Send       Send  // zero while Free
 	// Until is, while Sent, when a redelivery may call Expire.
 	Until time.Time
-	// Owner is the key that owns the slot, "" if nobody does.
+	// Owner is the owner of the slot, zero if there is none.
 	Owner Slot
-	// Busy is the other key on its way into the slot, "" if none, BusyUntil
-	// until when.
+	// Busy is another key in flight to the slot until BusyUntil, "" if none.
 	Busy      string
 	BusyUntil time.Time
 
 	key string
 }
 
-// Status is the point read before admission. It promises nothing: only Latch
-// does. A key that is not known stands Free in generation 0.
+// Status reads the status of a key before admission. Only Latch is binding. An
+// unknown key is Free in generation 0.
 func (l *Ledger) Status(ctx context.Context, key string) (UploadStatus, error) {
 	st, err := l.look(ctx, l.db, key)
 	if err != nil {
-		return UploadStatus{}, fmt.Errorf("look an upload up: %w", err)
+		return UploadStatus{}, fmt.Errorf("read the status of an upload: %w", err)
 	}
 	return st, nil
 }
 
-// look asks several statements. Outside a transaction Free may be over by the
-// time it returns; every other state is the one that stood.
+// look runs several statements. Outside a transaction Free may be outdated when it
+// returns; every other state is consistent.
 func (l *Ledger) look(ctx context.Context, q querier, key string) (UploadStatus, error) {
 	st := UploadStatus{State: Free, key: key}
 	s, sent, err := currentSend(ctx, q, key)
@@ -45,7 +44,7 @@ func (l *Ledger) look(ctx context.Context, q querier, key string) (UploadStatus,
 	if sent {
 		st.Known, st.Generation, st.State, st.Send = true, s.Generation, s.State, s
 		if s.State == Sent {
-			st.Until = l.over(s)
+			st.Until = l.deadline(s)
 		}
 		return st, nil
 	}
@@ -57,12 +56,12 @@ func (l *Ledger) look(ctx context.Context, q querier, key string) (UploadStatus,
 	if st.Owner, _, err = slotOf(ctx, q, k.source, k.audioID); err != nil {
 		return st, err
 	}
-	st.Busy, st.BusyUntil, err = l.onItsWay(ctx, q, slotRef{k.source, k.audioID, key})
+	st.Busy, st.BusyUntil, err = l.inFlight(ctx, q, slotRef{k.source, k.audioID, key})
 	return st, err
 }
 
-// MaySend is nil when an attempt at now would get the latch as things stood,
-// else the error Latch would return.
+// MaySend returns nil if Latch would succeed at now for this status, else the
+// error that Latch would return.
 func (s UploadStatus) MaySend(now time.Time) error {
 	switch {
 	case s.State != Free:
@@ -75,8 +74,8 @@ func (s UploadStatus) MaySend(now time.Time) error {
 	return nil
 }
 
-// SendByAttempt is the send an attempt latched; false when it never latched, and so
-// never sent: a worker that died before its latch left nothing in doubt.
+// SendByAttempt is the send an attempt latched; false if it never latched and
+// therefore never sent.
 func (l *Ledger) SendByAttempt(ctx context.Context, attemptID string) (Send, bool, error) {
 	return sendOf(ctx, l.db, attemptID)
 }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Mark names one latch (or adoption) of one ledger. Whoever sends remembers
-// the latest mark outside the database before the first byte; a ledger that
-// lacks a remembered mark was restored from a backup or is another ledger.
-// A number alone would not do: a restored ledger that goes on working soon
-// reaches the number again, with another history. The zero Mark is no memory.
+// Mark identifies one latch or adoption of one ledger. The sender stores the
+// latest mark outside the database before the first byte; a ledger that lacks a
+// remembered mark was restored from a backup or is another ledger. The sequence
+// alone is not enough, because a restored ledger that is used again soon reaches
+// the same number. The zero Mark means that nothing is remembered.
 type Mark struct {
 	Ledger string `json:"ledger"`
 	Seq    int64  `json:"seq"` // rises with every latch: remember the largest
@@ -36,8 +36,8 @@ func (l *Ledger) Highest(ctx context.Context) (Mark, error) {
 	return m, nil
 }
 
-// Check returns a *BehindError when the ledger lacks the remembered mark and
-// nobody has adopted it since.
+// Check returns a *BehindError if the ledger lacks the remembered mark and was not
+// adopted since.
 func (l *Ledger) Check(ctx context.Context, remembered Mark) error {
 	head, err := l.Highest(ctx)
 	if err != nil {
@@ -71,8 +71,8 @@ func check(ctx context.Context, q querier, head, remembered Mark) error {
 	return nil
 }
 
-// Action is who does something that only a person may do, and why. It goes to the
-// audit trail. All fields are required.
+// Action describes an operator's action for the audit trail. All fields are
+// required.
 type Action struct {
 	By, Why string
 	At      time.Time
@@ -87,7 +87,8 @@ func (a Action) validate() error {
 
 // Adopt accepts this ledger in place of the remembered one. Its sequence jumps
 // above the remembered mark; the mark it returns is the one to remember now.
-// Adopting what is not behind changes nothing.
+// Adopting a ledger that is not behind changes
+// nothing.
 func (l *Ledger) Adopt(ctx context.Context, remembered Mark, act Action) (Mark, error) {
 	if err := act.validate(); err != nil {
 		return Mark{}, fmt.Errorf("adopt the upload ledger: %w", err)

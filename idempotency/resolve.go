@@ -2,14 +2,13 @@ package idempotency
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"reprise/tasks"
 )
 
-// Resolution is how a person resolves an uncertain upload.
+// Resolution is how an operator resolves an uncertain upload.
 type Resolution string
 
 // The closed set of resolutions.
@@ -18,26 +17,23 @@ const (
 	AsRetry   Resolution = "retry"   // it did not, or may be sent twice: send it again
 )
 
-// Resolved is what a resolution came to.
+// Resolved is the result of a resolution.
 type Resolved struct {
 	Key        string
-	Generation int64 // the one that stands now; after AsRetry the one that may send
-	// Already says that it had been resolved so before: nothing changed, and
-	// the caller goes on with what may not have been done then.
+	Generation int64 // the current one; after AsRetry the one that may send
+	// Already means that the upload was resolved in this way before. Nothing
+	// changed; the caller repeats the steps that follow a resolution.
 	Already bool
-	// Err is why a resolution in bulk left this upload alone.
-	Err error
 }
 
 // Resolve settles an uncertain upload or lets it be sent again. A send that
-// nobody concluded counts as uncertain once its wait is over, redelivered or
-// not. AsRetry is refused with *TooEarlyError before sent_at + timeout +
-// Config.RetryWait: until then the earlier send may still be on its way. A
-// state that leaves nothing to resolve is a *NotResolvableError. Repeating a
+// without a conclusion counts as uncertain once its wait is over. AsRetry is refused with *TooEarlyError before sent_at + timeout +
+// Config.RetryWait: until then the earlier send may still be in flight. Other
+// states give a *NotResolvableError. Repeating a
 // resolution is harmless.
 func (l *Ledger) Resolve(ctx context.Context, key string, as Resolution, act Action) (Resolved, error) {
 	if as != AsSettled && as != AsRetry {
-		return Resolved{}, fmt.Errorf("resolve an upload as %q: want settled or retry: %w", as, ErrInvalid)
+		return Resolved{}, fmt.Errorf("resolve an upload as %q: must be settled or retry: %w", as, ErrInvalid)
 	}
 	if err := act.validate(); err != nil {
 		return Resolved{}, fmt.Errorf("resolve an upload: %w", err)
@@ -81,7 +77,7 @@ func (l *Ledger) Resolve(ctx context.Context, key string, as Resolution, act Act
 	return got, nil
 }
 
-// resolvedSo finds a resolution that was made before and still stands.
+// resolvedSo reports whether the same resolution was made before and still counts.
 func resolvedSo(ctx context.Context, q querier, st UploadStatus, as Resolution) (bool, error) {
 	generation := st.Generation
 	switch {
@@ -110,37 +106,10 @@ func (l *Ledger) mayResolve(st UploadStatus, as Resolution, now time.Time) error
 	return nil
 }
 
-// ResolveAll resolves what the filter finds, one by one: an upload that cannot
-// be resolved has its Err and does not stop the others. On an error the ones
-// before it are resolved; doing it again goes on.
-func (l *Ledger) ResolveAll(ctx context.Context, f Filter, as Resolution, act Action) ([]Resolved, error) {
-	if len(f.States) == 0 {
-		f.States = []State{Uncertain}
-	}
-	found, err := l.List(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	var out []Resolved
-	for _, e := range found {
-		got, err := l.Resolve(ctx, e.Key, as, act)
-		var early *TooEarlyError
-		var not *NotResolvableError
-		if errors.As(err, &early) || errors.As(err, &not) {
-			got, err = Resolved{Key: e.Key, Generation: e.Generation, Err: err}, nil
-		}
-		if err != nil {
-			return out, err
-		}
-		out = append(out, got)
-	}
-	return out, nil
-}
-
-// Reopen lets a settled or rejected upload be sent once more, because a person
-// forces it: it will be billed again. from is the generation that person saw;
-// when the key is past it already, nothing changes, so it may be repeated after
-// a crash. What is uncertain or on its way is resolved, not reopened.
+// Reopen lets a settled or rejected upload be sent once more, because an
+// operator forces it; it is billed again. from is the generation that the caller
+// read; if the key has a later one, nothing changes, so the call may be repeated
+// after a crash. An upload that is uncertain or in flight is resolved, not reopened.
 func (l *Ledger) Reopen(ctx context.Context, key string, from int64, act Action) (generation int64, err error) {
 	if err := act.validate(); err != nil {
 		return 0, fmt.Errorf("reopen an upload: %w", err)
@@ -174,8 +143,8 @@ func (l *Ledger) Reopen(ctx context.Context, key string, from int64, act Action)
 	return generation, nil
 }
 
-// mayReopen asks for the wait of a retry when somebody else than the attempt
-// settled the send: only the attempt itself knows that its call is over.
+// mayReopen requires the wait of a retry if the send was settled by a verification
+// or an operator: only the attempt itself knows that its call is over.
 func (l *Ledger) mayReopen(ctx context.Context, q querier, st UploadStatus, now time.Time) error {
 	until := st.Send.SentAt.Add(st.Send.Timeout + l.cfg.RetryWait)
 	if st.State != Settled || !now.Before(until) {

@@ -92,7 +92,7 @@ func TestSendThatNobodyRedeliversIsResolvedByAPerson(t *testing.T) {
 	require.True(t, got.Already)
 }
 
-func TestBulkResolutionLeavesOutWhatIsTooEarly(t *testing.T) {
+func TestListSelectsUploadsByStateSourceSlotAndTime(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	ctx := context.Background()
@@ -105,13 +105,13 @@ func TestBulkResolutionLeavesOutWhatIsTooEarly(t *testing.T) {
 		latch(t, l, a)
 		conclude(t, l, a.AttemptID, tasks.LatchUncertain)
 	}
-	got, err := l.ResolveAll(ctx, idempotency.Filter{Source: "main"}, idempotency.AsRetry, act(timeout+retryWait+time.Minute))
-	require.NoError(t, err)
-	require.Len(t, got, 3)
-	require.NoError(t, got[0].Err)
-	require.NoError(t, got[1].Err)
-	require.Error(t, got[2].Err)
-	require.Equal(t, "k3", got[2].Key)
+	for n, key := range []string{"k0", "k1"} {
+		_, err := l.Resolve(ctx, key, idempotency.AsRetry, act(timeout+retryWait+time.Minute))
+		require.NoError(t, err, "resolution %d", n)
+	}
+	var early *idempotency.TooEarlyError
+	_, err := l.Resolve(ctx, "k3", idempotency.AsRetry, act(timeout+retryWait+time.Minute))
+	require.ErrorAs(t, err, &early)
 
 	list := func(f idempotency.Filter) (keys []string) {
 		found, err := l.List(ctx, f)
@@ -121,7 +121,7 @@ func TestBulkResolutionLeavesOutWhatIsTooEarly(t *testing.T) {
 		}
 		return keys
 	}
-	require.Equal(t, []string{"k2", "k3"}, list(idempotency.Filter{States: []idempotency.State{idempotency.Uncertain}}), "retried ones are doubtful no more")
+	require.Equal(t, []string{"k2", "k3"}, list(idempotency.Filter{States: []idempotency.State{idempotency.Uncertain}}), "a retried upload is not uncertain")
 	require.Equal(t, []string{"k0", "k1"}, list(idempotency.Filter{States: []idempotency.State{idempotency.Free}}))
 	require.Equal(t, []string{"k1", "k2"}, list(idempotency.Filter{AudioIDs: []int64{1, 2}}))
 	require.Equal(t, []string{"k2"}, list(idempotency.Filter{SentFrom: start.Add(2 * time.Minute), SentBefore: start.Add(3 * time.Minute), Verify: idempotency.VerifyHold}))
@@ -132,7 +132,7 @@ func TestBulkResolutionLeavesOutWhatIsTooEarly(t *testing.T) {
 	require.Equal(t, map[idempotency.State]int64{idempotency.Uncertain: 2, idempotency.Free: 2}, counts)
 }
 
-func TestForceReopensWhatEndedAndNothingElse(t *testing.T) {
+func TestReopenAcceptsOnlySettledAndRejectedUploads(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	ctx := context.Background()

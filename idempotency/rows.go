@@ -34,7 +34,7 @@ type Send struct {
 const sendColumns = `u.key, u.generation, u.attempt_id, u.seq, u.source, u.audio_id, u.sha256, u.state, u.sent_at,
 	u.timeout_ms, u.ended_at, u.outcome, u.reason, u.request_id, u.verify, u.verify_tries, u.verify_at`
 
-// maybeColumns are the same after a LEFT JOIN that may have found nothing.
+// maybeColumns are the same columns for a LEFT JOIN without a match.
 const maybeColumns = `COALESCE(u.key, ''), COALESCE(u.generation, 0), COALESCE(u.attempt_id, ''), COALESCE(u.seq, 0),
 	COALESCE(u.source, ''), COALESCE(u.audio_id, 0), COALESCE(u.sha256, ''), COALESCE(u.state, ''), COALESCE(u.sent_at, 0),
 	COALESCE(u.timeout_ms, 0), u.ended_at, COALESCE(u.outcome, ''), COALESCE(u.reason, ''), COALESCE(u.request_id, ''),
@@ -71,8 +71,8 @@ func sendOf(ctx context.Context, q querier, attemptID string) (Send, bool, error
 	return oneSend(q.QueryRowContext(ctx, `SELECT `+sendColumns+` FROM upload u WHERE u.attempt_id = $1`, attemptID))
 }
 
-// currentSend is the send of the key's current generation, in one statement:
-// outside a transaction too it never shows a generation that is over.
+// currentSend is the send of the key's current generation, in one statement,
+// so that it is consistent outside a transaction too.
 func currentSend(ctx context.Context, q querier, key string) (Send, bool, error) {
 	return oneSend(q.QueryRowContext(ctx, `SELECT `+sendColumns+` FROM upload_key k
 		JOIN upload u ON u.key = k.key AND u.generation = k.generation WHERE k.key = $1`, key))
@@ -99,10 +99,10 @@ type keyRow struct {
 	since      time.Time
 }
 
-// same guards against a key that names other work than it did before.
+// same rejects a key that is used for other work than before.
 func (k keyRow) same(source string, audioID int64, sha string) error {
 	if k.source != source || k.audioID != audioID || k.sha != sha {
-		return fmt.Errorf("key %s stands for another source, audio_id or content: %w", k.key, ErrInvalid)
+		return fmt.Errorf("key %s belongs to another source, audio_id or content: %w", k.key, ErrInvalid)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func raiseGeneration(ctx context.Context, tx *txn, key string, from int64) error
 	return nil
 }
 
-// change is a new state of a send, and what it is told by.
+// change is a new state of a send with its reason.
 type change struct {
 	to        State
 	outcome   tasks.Outcome

@@ -2,16 +2,16 @@ package idempotency
 
 import "reprise/tasks"
 
-// State is where a send, or a key's current generation, stands.
+// State is the state of a send or of a key's current generation.
 type State string
 
 // The closed set of states; doc.go draws how they follow each other.
 const (
 	Free      State = "free"      // nothing was sent in this generation
-	Sent      State = "sent"      // latched: it may be on its way
+	Sent      State = "sent"      // latched: it may be in flight
 	Settled   State = "settled"   // it arrived
-	Rejected  State = "rejected"  // AudD said no to this content or request
-	Uncertain State = "uncertain" // it may have arrived: a person decides
+	Rejected  State = "rejected"  // AudD rejected this content or request
+	Uncertain State = "uncertain" // it may have arrived: an operator decides
 	Released  State = "released"  // it was not sent, or refused before work
 )
 
@@ -22,13 +22,13 @@ var States = []State{Free, Sent, Settled, Rejected, Uncertain, Released}
 type move struct {
 	to     State
 	raises bool   // the next generation may send
-	remark string // goes to the audit trail: it came too late to count
+	remark string // for the audit trail: the report came too late to count
 }
 
-// moves is the whole machine of what an attempt may say of its own send.
-// Missing pairs change nothing. A late answer of AudD ends the doubt. A late
-// "not sent" does not: somebody may have acted on the doubt, and the task was
-// listed as uncertain, so a person sends it again with one command.
+// moves is the state machine of an attempt's reports about its own send. Missing
+// pairs change nothing. A late answer of AudD settles an uncertain upload. A late
+// "not sent" does not, because the task is already archived as uncertain and an
+// operator may have acted on it.
 var moves = map[State]map[tasks.LatchEffect]move{
 	Sent: {
 		tasks.LatchSettled:   {to: Settled},
@@ -56,11 +56,11 @@ var moves = map[State]map[tasks.LatchEffect]move{
 	},
 }
 
-// Verify is what becomes of an uncertain send.
+// Verify is how an uncertain send is verified.
 type Verify string
 
 // The closed set of verify policies.
 const (
-	VerifyHold      Verify = "hold"      // a person decides; the default
+	VerifyHold      Verify = "hold"      // an operator decides; the default
 	VerifyRecognize Verify = "recognize" // one recognition may settle it
 )

@@ -19,10 +19,11 @@ type VerifyRequest struct {
 	At    time.Time
 }
 
-// BeginVerify takes the turn: true for one caller only, who then recognizes the
-// audio and reports with Verified. The try counts even if its worker dies. It is
-// false when the turn is another's, not due, used up, or when a hit would prove
-// nothing because other content was sent into the slot before.
+// BeginVerify starts a verification: it returns true for one caller, which then
+// recognizes the audio and reports with Verified. The try counts even if its
+// worker dies. It returns false if another caller has started it, if it is not due
+// or used up, or if other content was sent to the slot before, so that a match
+// would prove nothing.
 func (l *Ledger) BeginVerify(ctx context.Context, t VerifyRequest) (bool, error) {
 	if t.At.IsZero() || t.Tries < 1 || t.Delay < 0 {
 		return false, fmt.Errorf("verify an upload: time, tries and delay are required: %w", ErrInvalid)
@@ -45,7 +46,7 @@ func (l *Ledger) BeginVerify(ctx context.Context, t VerifyRequest) (bool, error)
 			return err
 		}
 		if shared {
-			act := Action{By: "verify", Why: "other content was sent to this audio_id before: a hit would prove nothing", At: t.At}
+			act := Action{By: "verify", Why: "other content was sent to this audio_id before: a match would prove nothing", At: t.At}
 			return tx.auditOnce(ctx, act, "not verifiable", s)
 		}
 		mine = true
@@ -59,20 +60,19 @@ func (l *Ledger) BeginVerify(ctx context.Context, t VerifyRequest) (bool, error)
 	return mine && err == nil, err
 }
 
-// Verification is what the recognition of an uncertain upload's audio found.
+// Verification is the result of recognizing the audio of an uncertain upload.
 type Verification struct {
 	Key        string
 	Generation int64
-	// Hit is the audio_id AudD answered with, nil when it found nothing or only
-	// public music.
+	// Hit is the audio_id in AudD's answer, nil if there is none.
 	Hit       *int64
 	RequestID string
 	At        time.Time
 }
 
-// Verified settles an uncertain upload when the hit has its own audio_id;
-// anything else leaves it uncertain and goes to the audit trail. It returns
-// where the key stands.
+// Verified settles an uncertain upload if the match has the upload's audio_id.
+// Otherwise the upload stays uncertain and the audit trail records the result. It
+// returns the status of the key.
 func (l *Ledger) Verified(ctx context.Context, v Verification) (UploadStatus, error) {
 	if v.At.IsZero() {
 		return UploadStatus{}, fmt.Errorf("verify an upload: the time is required: %w", ErrInvalid)
@@ -111,7 +111,7 @@ func verified(ctx context.Context, tx *txn, s Send, v Verification) error {
 	case *v.Hit != s.AudioID:
 		act.Why = fmt.Sprintf("the recognition found audio_id %d", *v.Hit)
 	case shared:
-		act.Why = "other content was sent to this audio_id before: the hit proves nothing"
+		act.Why = "other content was sent to this audio_id before: the match proves nothing"
 	default:
 		act.Why = fmt.Sprintf("the recognition found audio_id %d", *v.Hit)
 		err := putState(ctx, tx, s, change{to: Settled, outcome: tasks.Uploaded, reason: "verified by recognition", requestID: v.RequestID, at: v.At})
@@ -123,7 +123,7 @@ func verified(ctx context.Context, tx *txn, s Send, v Verification) error {
 	return tx.audit(ctx, act, "not verified", s.Key, s.Generation)
 }
 
-// uncertain is the key's send if it is uncertain in that generation still.
+// uncertain returns the key's send if it is still uncertain in that generation.
 func (l *Ledger) uncertain(ctx context.Context, tx *txn, key string, generation int64) (Send, bool, error) {
 	s, found, err := currentSend(ctx, tx, key)
 	if err != nil {

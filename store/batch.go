@@ -9,7 +9,7 @@ import (
 	"reprise/tasks"
 )
 
-// BatchRow is a submission and where its task stands.
+// BatchRow is a submission with the status of its task.
 type BatchRow struct {
 	Submission Submission // without payload
 	Status     TaskStatus
@@ -31,12 +31,12 @@ type SubmissionFilter struct {
 }
 
 const submissionSelection = `
-SELECT ` + standingColumns + `,
+SELECT ` + statusColumns + `,
        s.id, s.batch, s.key, s.path, s.queue, s.external_id, s.name, s.metadata, s.cached, s.created_at
 FROM submission s JOIN task t ON t.key = s.key
      LEFT JOIN result r ON r.key = t.key AND r.generation = t.generation`
 
-// Submissions reads submissions, oldest first, with where their tasks stand.
+// Submissions reads submissions with the status of their tasks, oldest first.
 func (s *Store) Submissions(ctx context.Context, f SubmissionFilter) ([]BatchRow, error) {
 	var q query
 	q.equal("s.batch", f.Batch)
@@ -71,13 +71,13 @@ func scanBatchRow(rows *sql.Rows) (BatchRow, error) {
 	var sub Submission
 	var metadata sql.NullString
 	var at sql.NullInt64
-	standing, err := scanStanding(rows, &sub.ID, &sub.Batch, &sub.Key, &sub.Path, &sub.Queue,
+	status, err := scanStatus(rows, &sub.ID, &sub.Batch, &sub.Key, &sub.Path, &sub.Queue,
 		&sub.ExternalID, &sub.Name, &metadata, &sub.Cached, &at)
 	if err != nil {
 		return BatchRow{}, err
 	}
 	sub.Metadata, sub.At = raw(metadata), instant(at)
-	return BatchRow{Submission: sub, Status: standing}, nil
+	return BatchRow{Submission: sub, Status: status}, nil
 }
 
 // Batch reads all submissions of a batch, oldest first, with results. An
@@ -99,15 +99,15 @@ func (s *Store) Batch(ctx context.Context, id string) ([]BatchRow, error) {
 	}
 }
 
-// Progress counts the submissions of a batch by where their tasks stand.
+// Progress counts the submissions of a batch by the status of their tasks.
 type Progress struct {
 	Total    int64 // all submissions
 	Waiting  int64 // unfinished
 	Done     int64
 	Archived int64
-	Held     int64 // uploads a person must decide
+	Held     int64 // uploads that wait for an operator
 	Cached   int64 // of Total: answered from the store
-	// Outcomes counts the finished ones.
+	// Outcomes counts the finished submissions.
 	Outcomes map[tasks.Outcome]int64
 }
 

@@ -69,33 +69,3 @@ func scanCall(rows *sql.Rows) (Call, error) {
 	c.Price, c.Cost, c.At = pointer(price), pointer(cost), instant(at)
 	return c, err
 }
-
-// UnitSum is what the calls of a source and path used in a period.
-type UnitSum struct {
-	Source string
-	Path   tasks.Path
-	Units  int64
-	Calls  int64
-}
-
-// Units sums the units of calls that ended in since ≤ at < until, by source
-// and path, to seed the budgets of a period whose counters were lost.
-func (s *Store) Units(ctx context.Context, since, until time.Time) ([]UnitSum, error) {
-	var q query
-	q.between("at", since, until)
-	var sums []UnitSum
-	statement := q.sql(`SELECT source, path, SUM(units), COUNT(*) FROM call`,
-		"GROUP BY source, path ORDER BY source, path", maxLimit)
-	err := s.each(ctx, "sum units", statement, q.args, func(rows *sql.Rows) error {
-		var u UnitSum
-		err := rows.Scan(&u.Source, &u.Path, &u.Units, &u.Calls)
-		if err == nil {
-			sums = append(sums, u)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return sums, nil
-}

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Config says where the store is and how patient it is.
+// Config is the location and the limits of the store.
 type Config struct {
 	// URL is "sqlite:PATH"; a relative PATH is taken from the working
-	// directory. Its folder is made when it is missing. Default
+	// directory. A missing folder is created. Default
 	// "sqlite:.reprise/reprise.db".
 	URL string
 	// BusyTimeout is how long a read or write waits for another process that
@@ -29,7 +29,7 @@ func DefaultConfig() Config {
 	return Config{URL: "sqlite:.reprise/reprise.db", BusyTimeout: 5 * time.Second, MaxConns: 8}
 }
 
-// Validate reports every field that cannot be right, by name. It never quotes
+// Validate reports every invalid field by name. It never quotes
 // a URL that may hold a password.
 func (c Config) Validate() error {
 	var errs []error
@@ -37,10 +37,10 @@ func (c Config) Validate() error {
 		errs = append(errs, err)
 	}
 	if c.BusyTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("store busy_timeout %s: want more than 0", c.BusyTimeout))
+		errs = append(errs, fmt.Errorf("store busy_timeout %s: must be more than 0", c.BusyTimeout))
 	}
 	if c.MaxConns < 2 {
-		errs = append(errs, fmt.Errorf("store max_conns %d: want 2 or more", c.MaxConns))
+		errs = append(errs, fmt.Errorf("store max_conns %d: must be 2 or more", c.MaxConns))
 	}
 	return errors.Join(errs...)
 }
@@ -50,13 +50,13 @@ func (c Config) file() (string, error) {
 	scheme, path, found := strings.Cut(c.URL, ":")
 	switch {
 	case !found || strings.TrimSpace(path) == "":
-		return "", errors.New("store url: want sqlite:PATH")
+		return "", errors.New("store url: must be sqlite:PATH")
 	case scheme == "postgres" || scheme == "postgresql":
-		return "", errors.New("store url: this build has no PostgreSQL support, want sqlite:PATH")
+		return "", errors.New("store url: this build does not support PostgreSQL, use sqlite:PATH")
 	case scheme != "sqlite":
-		return "", errors.New("store url: unknown scheme, want sqlite:PATH")
+		return "", errors.New("store url: unknown scheme, use sqlite:PATH")
 	case strings.HasPrefix(path, ":memory:"):
-		return "", errors.New("store url: results need a file, want sqlite:PATH")
+		return "", errors.New("store url: results need a file, use sqlite:PATH")
 	}
 	return path, nil
 }
@@ -64,7 +64,7 @@ func (c Config) file() (string, error) {
 // dsn is the SQLite connection string of an absolute file path. synchronous
 // is FULL, not NORMAL, because NORMAL may lose the last commits at a power cut
 // and these rows say what was paid. Transactions begin IMMEDIATE, so that they
-// wait for the write lock at their start and never fail half-way for it.
+// wait for the write lock at the start and do not fail later because of it.
 func (c Config) dsn(file string) string {
 	query := url.Values{
 		"_busy_timeout": {strconv.FormatInt(max(c.BusyTimeout.Milliseconds(), 1), 10)},

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// dialect is what differs between databases. All SQL of this package is
+// dialect is the difference between databases. All SQL of this package is
 // written with ? placeholders and passes through rebind once.
 type dialect struct {
 	numbered bool // $1, $2 … instead of ?
@@ -14,7 +14,7 @@ type dialect struct {
 var sqliteDialect = dialect{}
 
 // rebind rewrites the placeholders of a query. The queries of this package
-// hold no question mark elsewhere.
+// contain no other question mark.
 func (d dialect) rebind(query string) string {
 	if !d.numbered {
 		return query

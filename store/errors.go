@@ -18,11 +18,11 @@ var ErrClosed = errors.New("store is closed")
 var ErrUnknownKey = errors.New("no task with this key")
 
 // ErrInvalid means a row was refused before it reached the database, because
-// it contradicts itself: a programming error, never a reason to try again.
+// it contradicts itself: a programming error that must not be retried.
 var ErrInvalid = errors.New("invalid row")
 
-// errGaveUp marks a call whose context ran out while the store was at work:
-// what it asked for may or may not have been written.
+// errGaveUp marks a call whose context ended before the store answered: its write
+// may or may not be committed.
 var errGaveUp = errors.New("store did not answer in time")
 
 // IsUnavailable reports whether err means that the store cannot be read or
@@ -52,8 +52,8 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// failed wraps the error of a statement or transaction with what was being
-// done. A deadline that ran out is marked as unavailable; sql's own "database
+// failed wraps the error of a statement or transaction with the operation. An
+// exceeded deadline counts as unavailable; sql's own "database
 // is closed", which has no exported value, becomes ErrClosed.
 func (s *Store) failed(doing string, err error) error {
 	switch {

@@ -11,27 +11,6 @@ import (
 	"reprise/tasks"
 )
 
-func TestUnitsAreSummedBySourceAndPathWithinAPeriod(t *testing.T) {
-	t.Parallel()
-	ctx, s := context.Background(), fresh(t)
-	second := attempt("k2", 0, "b", tasks.Retry, tasks.Ambiguous, 10)
-	second.Call.Source, second.Call.Units = "backup", 4
-	long := attempt("k3", 0, "c", tasks.Done, tasks.Match, 20)
-	long.Path, long.Call.Path, long.Call.Units = tasks.Enterprise, tasks.Enterprise, 300
-	settleAll(t, s, attempt("k1", 0, "a", tasks.Done, tasks.Match, 0), second, long, attempt("k4", 0, "d", tasks.Done, tasks.Match, 30),
-		attempt("k5", 0, "e", tasks.Done, tasks.Match, 40))
-	sums, err := s.Units(ctx, start, start.Add(40*time.Millisecond))
-	require.NoError(t, err)
-	require.Equal(t, []store.UnitSum{
-		{Source: "backup", Path: tasks.Recognize, Units: 4, Calls: 1},
-		{Source: "main", Path: tasks.Enterprise, Units: 300, Calls: 1},
-		{Source: "main", Path: tasks.Recognize, Units: 2, Calls: 2},
-	}, sums, "the end of the period is not part of it")
-	sums, err = s.Units(ctx, start.Add(time.Hour), time.Time{})
-	require.NoError(t, err)
-	require.Empty(t, sums)
-}
-
 func TestSpentUnitsOfAPeriodAreSummedForTheGroupThatPaid(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)

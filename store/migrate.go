@@ -18,13 +18,13 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// lockPatience is how long an opener waits for another one that migrates.
-const lockPatience = "60000" // milliseconds
+// lockTimeout is how long an opener waits for the migration of another one.
+const lockTimeout = "60000" // milliseconds
 
-// prepareFile makes the folder and an empty database file that only this user
-// may read (payloads may hold signed URLs), and returns the absolute path. An
-// existing file is never opened here: closing it again would drop the POSIX
-// locks SQLite holds on it elsewhere in this process.
+// prepareFile creates the folder and an empty database file that only this user
+// may read, because payloads may hold signed URLs, and returns the absolute path.
+// It does not open an existing file: closing it would release the POSIX locks that
+// SQLite holds on it elsewhere in this process.
 func prepareFile(cfg Config) (string, error) {
 	path, err := cfg.file()
 	if err != nil {
@@ -37,24 +37,24 @@ func prepareFile(cfg Config) (string, error) {
 	info, err := os.Stat(file)
 	switch {
 	case err == nil && info.IsDir():
-		return "", fmt.Errorf("%s is a folder, want a file", file)
+		return "", fmt.Errorf("%s is a folder, must be a file", file)
 	case err == nil:
 		return file, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("look at the database file: %w", err)
+		return "", fmt.Errorf("check the database file: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return "", fmt.Errorf("make the folder of the database: %w", err)
+		return "", fmt.Errorf("create the folder of the database: %w", err)
 	}
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if errors.Is(err, fs.ErrExist) { // another process was faster
+	if errors.Is(err, fs.ErrExist) { // another process created it first
 		return file, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("make the database file: %w", err)
+		return "", fmt.Errorf("create the database file: %w", err)
 	}
 	if err := f.Close(); err != nil {
-		return "", fmt.Errorf("make the database file: %w", err)
+		return "", fmt.Errorf("create the database file: %w", err)
 	}
 	return file, nil
 }
@@ -63,11 +63,10 @@ func prepareFile(cfg Config) (string, error) {
 // opener of the file, in this process and in others.
 //
 // The lock is SQLite's own exclusive lock on a second, empty file beside the
-// database: goose offers none for SQLite, a lock inside the database would
-// block goose itself, and this one goes when its holder dies and works on
-// every system. It also covers the switch to WAL, which cannot wait.
+// database: goose has none for SQLite, a lock inside the database would block
+// goose itself, and this lock ends with its process on every system. It also covers the switch to WAL, which cannot wait.
 func migrateLocked(ctx context.Context, db *sql.DB, file string) (err error) {
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(file + "-migrate"), RawQuery: "_busy_timeout=" + lockPatience}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(file + "-migrate"), RawQuery: "_busy_timeout=" + lockTimeout}
 	lock, err := sql.Open("sqlite", u.String())
 	if err != nil {
 		return fmt.Errorf("open the migration lock: %w", err)
@@ -88,7 +87,7 @@ func migrateLocked(ctx context.Context, db *sql.DB, file string) (err error) {
 	return migrate(ctx, db)
 }
 
-// migrate brings the schema up to this build's and refuses a newer one.
+// migrate updates the schema to this build's version and rejects a newer one.
 func migrate(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
@@ -115,7 +114,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// explainOpen puts the cause of a failed open into plain words.
+// explainOpen explains why the database cannot be opened.
 func explainOpen(doing string, err error) error {
 	switch sqliteCode(err) {
 	case sqlite3.SQLITE_NOTADB:

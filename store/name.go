@@ -10,8 +10,8 @@ import (
 // nameChunk bounds the keys of one statement.
 const nameChunk = 500
 
-// Names reads what people call the inputs of tasks: of each key the name its
-// newest submission gave. Keys without a name are left out.
+// Names reads the names of the inputs of tasks: for each key the name in its
+// newest submission. Keys without a name are omitted.
 func (s *Store) Names(ctx context.Context, keys []string) (map[string]string, error) {
 	found := make(map[string]string, len(keys))
 	for len(keys) > 0 {

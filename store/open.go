@@ -24,11 +24,10 @@ type Store struct {
 	closeErr error
 }
 
-// Open opens the database, makes it when it is missing, and brings its schema
-// up to this build's. Several processes may open one file at the same moment.
-// Errors are one sentence each: a bad setting, a file that cannot be written, a
-// file that is no database, or a schema newer than this build.
-// Close the store when done.
+// Open opens or creates the database and migrates its schema to this build's
+// version. Several processes may open one file concurrently. It fails for an
+// invalid setting, a file that cannot be written or is not a database, and a
+// schema newer than this build. The caller closes the store.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -57,8 +56,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Close lets the transaction that is running finish, fails what still waits
-// with ErrClosed, and closes the database. Closing twice is harmless.
+// Close waits for the running transaction, fails waiting calls with ErrClosed, and
+// closes the database. It may be called twice.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closing)
@@ -74,8 +73,7 @@ func (s *Store) Close() error {
 // same database. Transactions begin with the write lock. Do not close it.
 func (s *Store) DB() *sql.DB { return s.db }
 
-// Ping commits a write of one row, so it fails while the store can be read
-// but not written. IsUnavailable tells why it failed.
+// Ping commits a write of one row, so it fails if the store can only be read.
 func (s *Store) Ping(ctx context.Context) error {
 	at := time.Now().UnixMilli()
 	return s.write(ctx, "check that the store is writable", func(ctx context.Context, tx *sql.Tx) error {

@@ -36,7 +36,7 @@ func TestOpenMigratesAnEmptyFileAndLeavesAMigratedOneAlone(t *testing.T) {
 	}
 }
 
-func TestOpenSaysInOneSentenceWhatIsWrong(t *testing.T) {
+func TestOpenErrorsAreOneSentence(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	noDatabase := filepath.Join(dir, "notes.txt")
@@ -50,13 +50,13 @@ func TestOpenSaysInOneSentenceWhatIsWrong(t *testing.T) {
 		require.NoError(t, s.Close())
 	}()
 	for name, row := range map[string]struct{ url, want string }{
-		"a folder":                 {"sqlite:" + dir, "is a folder, want a file"},
+		"a folder":                 {"sqlite:" + dir, "is a folder, must be a file"},
 		"no database":              {"sqlite:" + noDatabase, "the file is not a SQLite database"},
 		"newer schema":             {"sqlite:" + newer, "is newer than version"},
 		"folder cannot be made":    {"sqlite:" + noDatabase + "/sub/reprise.db", "not a directory"},
 		"memory":                   {"sqlite::memory:", "results need a file"},
-		"no scheme":                {"reprise.db", "want sqlite:PATH"},
-		"PostgreSQL, not yet":      {"postgres://app:secret@db/app", "no PostgreSQL support"},
+		"no scheme":                {"reprise.db", "must be sqlite:PATH"},
+		"PostgreSQL, not yet":      {"postgres://app:secret@db/app", "does not support PostgreSQL"},
 		"unknown scheme, password": {"mysql://app:secret@db/app", "unknown scheme"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,7 @@ import (
 // registerChunk bounds the submissions of one transaction.
 const registerChunk = 200
 
-// Submission is one enqueued wish: who wants which work. Many submissions may
-// share one task.
+// Submission is one enqueued input. Many submissions may share one task.
 type Submission struct {
 	// ID names the submission: registering it again changes nothing. Ids that
 	// sort by time keep a batch in its order.
@@ -24,7 +23,7 @@ type Submission struct {
 	Path       tasks.Path
 	Queue      string // "" = the path's own
 	ExternalID string
-	Name       string // what people call the input; never a signed URL
+	Name       string // of the input, for display; never a signed URL
 	Metadata   json.RawMessage
 	// Payload goes into the task row, where the newest one replaces an older
 	// one (its URL may be signed anew). Reads leave it out.
@@ -33,7 +32,7 @@ type Submission struct {
 	// Cached marks a submission that was answered from the store and costs 0.
 	// Register also sets it when the key is done already, unless Fresh is set.
 	Cached bool
-	// Fresh asks to pay again for work that is done. It is not stored.
+	// Fresh requests a new call for work that is done. It is not stored.
 	Fresh bool `json:"-"`
 }
 
@@ -67,17 +66,17 @@ INSERT INTO submission (id, batch, key, path, queue, external_id, name, metadata
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING`
 
-// Register records submissions before their tasks are enqueued and says, in
-// the same order, where each key stands; results included. A task row is made
-// for a key that is new. It commits in chunks; on an error some may be
-// recorded, and registering all of them again is harmless.
+// Register records submissions before their tasks are enqueued and returns the
+// status of each key in the same order, with results. It creates the task rows of
+// new keys. It commits in chunks; after an error some may be recorded, and
+// registering all of them again is safe.
 func (s *Store) Register(ctx context.Context, submissions []Submission) ([]TaskStatus, error) {
 	for i := range submissions {
 		if err := submissions[i].validate(); err != nil {
 			return nil, fmt.Errorf("register: %w", err)
 		}
 	}
-	standings := make([]TaskStatus, 0, len(submissions))
+	statuses := make([]TaskStatus, 0, len(submissions))
 	for len(submissions) > 0 {
 		chunk := submissions[:min(registerChunk, len(submissions))]
 		submissions = submissions[len(chunk):]
@@ -88,9 +87,9 @@ func (s *Store) Register(ctx context.Context, submissions []Submission) ([]TaskS
 		if err != nil {
 			return nil, err
 		}
-		standings = append(standings, found...)
+		statuses = append(statuses, found...)
 	}
-	return standings, nil
+	return statuses, nil
 }
 
 func (s *Store) register(ctx context.Context, tx *sql.Tx, chunk []Submission, found []TaskStatus) error {
@@ -104,17 +103,17 @@ func (s *Store) register(ctx context.Context, tx *sql.Tx, chunk []Submission, fo
 			sub.Key, string(sub.Path), text(queue), bytesOrNull(sub.Payload), at, at); err != nil {
 			return fmt.Errorf("write the task row: %w", err)
 		}
-		standing, err := scanStanding(tx.StmtContext(ctx, s.stmts.standing).QueryRowContext(ctx, sub.Key))
+		status, err := scanStatus(tx.StmtContext(ctx, s.stmts.status).QueryRowContext(ctx, sub.Key))
 		if err != nil {
 			return fmt.Errorf("read the task row: %w", err)
 		}
-		cached := sub.Cached || standing.Verdict == tasks.Done && standing.Finished && !sub.Fresh
+		cached := sub.Cached || status.Verdict == tasks.Done && status.Finished && !sub.Fresh
 		if _, err := tx.StmtContext(ctx, s.stmts.registerSubmission).ExecContext(ctx,
 			sub.ID, sub.Batch, sub.Key, string(sub.Path), text(queue), text(sub.ExternalID), text(sub.Name),
 			jsonOrNull(sub.Metadata), cached, at); err != nil {
 			return fmt.Errorf("write the submission row: %w", err)
 		}
-		found[i] = standing
+		found[i] = status
 	}
 	return nil
 }

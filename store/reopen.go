@@ -14,10 +14,9 @@ UPDATE task SET generation = ?, finished = FALSE, final = FALSE, finished_at = N
 WHERE key = ? AND generation <= ? AND finished`
 
 // Reopen opens a finished task again (force, fresh, replay) and returns the
-// generation to enqueue it with. from is the generation the caller saw
-// finished. It may be repeated after a crash: when the task was re-opened since,
-// or is not finished at all, nothing changes and the current generation is
-// returned. An unknown key wraps ErrUnknownKey. Results of earlier generations
+// generation to enqueue it with. from is the finished generation
+// that the caller read. It may be repeated after a crash: if the task was reopened
+// since or is not finished, nothing changes and it returns the current generation. An unknown key wraps ErrUnknownKey. Results of earlier generations
 // are kept.
 func (s *Store) Reopen(ctx context.Context, key string, from int64) (generation int64, err error) {
 	at := time.Now().UnixMilli()

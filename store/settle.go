@@ -31,8 +31,8 @@ UPDATE task SET generation = ?, finished = TRUE, final = ?, finished_at = ?,
        verdict = ?, outcome = ?, reason = ?, attempted_at = ?, updated_at = ?
 WHERE key = ? AND generation <= ?`
 
-// putCallQuery keeps the first row of an attempt; only what was presumed to
-// be a crash yields to what the attempt itself reports.
+// putCallQuery keeps the first row of an attempt, except that the attempt's own
+// report replaces a presumed crash.
 const putCallQuery = `
 INSERT INTO call (attempt_id, key, generation, source, path, queue, outcome, verdict, code, http_status,
        request_id, phase, latency_us, units, unit_basis, possibly_billed, price, cost, reason, at)
@@ -45,8 +45,8 @@ ON CONFLICT (attempt_id) DO UPDATE SET
        reason = excluded.reason, at = excluded.at
 WHERE call.outcome = 'crash' AND excluded.outcome <> 'crash'`
 
-// putResultQuery keeps the first verdict of a generation; only a presumption
-// (crash, hold) yields to a certain verdict of the same attempt.
+// putResultQuery keeps the first verdict of a generation, except that a certain
+// verdict of the same attempt replaces a presumption (crash, hold).
 const putResultQuery = `
 INSERT INTO result (key, generation, attempt_id, verdict, outcome, reason, final, body, finished_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -60,8 +60,8 @@ WHERE result.attempt_id <> '' AND result.attempt_id = excluded.attempt_id
 // Settle commits the settlements of one caller together, durably, or none of
 // them. It is idempotent: doc.go has the rules for repeats, late arrivals and
 // older generations. Concurrent callers share a transaction. The settlements
-// must not be changed afterwards, because a call that gives up with ctx may
-// still be committed. An error for which IsUnavailable is true can be retried;
+// must not be changed afterwards, because a call whose ctx ended may still be
+// committed. An error for which IsUnavailable is true can be retried;
 // one that wraps ErrInvalid cannot.
 func (s *Store) Settle(ctx context.Context, settlements ...Settlement) error {
 	for i := range settlements {
@@ -111,8 +111,8 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, st *Settlement) error {
 	return nil
 }
 
-// finish records the verdict of a generation and, when it is the one that
-// counts, moves the task row to it.
+// finish records the verdict of a generation and, if it counts, updates the task
+// row.
 func (s *Store) finish(ctx context.Context, tx *sql.Tx, st *Settlement) error {
 	at, attempt := st.At.UnixMilli(), st.AttemptID
 	if st.Call != nil {
@@ -129,7 +129,7 @@ func (s *Store) finish(ctx context.Context, tx *sql.Tx, st *Settlement) error {
 		return fmt.Errorf("write the result row: %w", err)
 	}
 	if written == 0 {
-		return nil // another verdict came first
+		return nil // another verdict was first
 	}
 	if _, err := tx.StmtContext(ctx, s.stmts.finishTask).ExecContext(ctx,
 		st.Generation, st.Final, at, string(st.Verdict), string(st.Outcome), text(st.Reason), at, at,

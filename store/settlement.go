@@ -10,10 +10,9 @@ import (
 	"reprise/tasks"
 )
 
-// Call is one call to AudD and what came of it.
+// Call is one call to AudD with its result and cost.
 type Call struct {
-	// AttemptID names the call: the same id is the same call, however often it
-	// is recorded.
+	// AttemptID identifies the call; recording it again changes nothing.
 	AttemptID  string
 	Key        string
 	Generation int64
@@ -27,7 +26,7 @@ type Call struct {
 	Phase      string // unsent, sent, answered; "" = unknown
 	Latency    time.Duration
 	Units      int64
-	UnitBasis  string // measured, estimated, unavailable; "" = nothing to say
+	UnitBasis  string // measured, estimated, unavailable; "" = none
 	// PossiblyBilled marks a call whose bill is not certain.
 	PossiblyBilled bool
 	// Price is what one unit costs and Cost what the call cost; nil = unknown.
@@ -37,9 +36,8 @@ type Call struct {
 	At time.Time
 }
 
-// Settlement is what one attempt (or one decision without a call) does to a
-// task. It is plain data: encoding/json takes it through the outbox and back
-// without a change.
+// Settlement is the effect of one attempt, or of a decision without a call, on a
+// task. encoding/json reads back exactly what it wrote, for the outbox.
 type Settlement struct {
 	Key        string
 	Generation int64
@@ -49,11 +47,11 @@ type Settlement struct {
 	Payload []byte
 	// Call is nil when no call was made.
 	Call *Call
-	// AttemptID names, when Call is nil, the attempt whose fate the verdict is
-	// about: a presumption yields to a certain verdict of the same attempt.
+	// AttemptID is the attempt that the verdict is about if Call is nil: a certain
+	// verdict of the same attempt replaces a presumption.
 	AttemptID string `json:",omitempty"`
-	// Finished says the task has its verdict: done, archive or hold.
-	// Otherwise the verdict is retry, snooze, or "" to leave the task row alone.
+	// Finished means that the verdict is done, archive or hold. Otherwise it is
+	// retry, snooze, or "" to leave the task row unchanged.
 	Finished bool
 	Verdict  tasks.Verdict
 	Outcome  tasks.Outcome
@@ -68,7 +66,7 @@ type Settlement struct {
 
 var finishing = []tasks.Verdict{tasks.Done, tasks.Archive, tasks.Hold}
 
-// Validate reports what makes the settlement contradict itself. Its error
+// Validate reports contradicting fields. Its error
 // wraps ErrInvalid and quotes neither payload nor result.
 func (st Settlement) Validate() error {
 	wrong := func(what string) error { return fmt.Errorf("settlement of %q: %s: %w", st.Key, what, ErrInvalid) }
@@ -82,7 +80,7 @@ func (st Settlement) Validate() error {
 	case st.At.IsZero():
 		return wrong("no time")
 	case st.Call != nil && st.AttemptID != "":
-		return wrong("names an attempt beside its call")
+		return wrong("has both an attempt id and a call")
 	case st.Finished && !slices.Contains(finishing, st.Verdict):
 		return wrong(fmt.Sprintf("finished with verdict %q", st.Verdict))
 	case !st.Finished && slices.Contains(finishing, st.Verdict):

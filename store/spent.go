@@ -10,7 +10,7 @@ import (
 	"reprise/tasks"
 )
 
-// SpentFilter chooses the calls whose units are summed; empty fields choose all.
+// SpentFilter selects the calls whose units are summed; empty fields match all.
 type SpentFilter struct {
 	Since, Until time.Time // ended in Since ≤ at < Until
 	Source       string
@@ -25,8 +25,8 @@ func (s *Store) Spent(ctx context.Context, f SpentFilter) (int64, error) {
 	q.equal("source", f.Source)
 	q.equal("path", string(f.Path))
 	if f.Group != "" {
-		// A call keeps its queue: it counts for the group that paid it, also
-		// when the task moved on or was forgotten.
+		// A call row keeps its queue: it counts for that group even if the task
+		// moved or was deleted.
 		marks := make([]string, 0, len(tasks.Paths))
 		queues := make([]any, 0, len(tasks.Paths))
 		for _, path := range tasks.Paths {

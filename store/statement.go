@@ -9,7 +9,7 @@ import (
 
 // statements are those of the hot path, prepared once.
 type statements struct {
-	standing, probe                   *sql.Stmt
+	status, probe                     *sql.Stmt
 	ensureTask, touchTask, finishTask *sql.Stmt
 	putCall, putResult                *sql.Stmt
 	registerTask, registerSubmission  *sql.Stmt
@@ -20,7 +20,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		into  **sql.Stmt
 		query string
 	}{
-		{&s.stmts.standing, standingQuery},
+		{&s.stmts.status, statusQuery},
 		{&s.stmts.probe, `INSERT INTO probe (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at`},
 		{&s.stmts.ensureTask, ensureTaskQuery},
 		{&s.stmts.touchTask, touchTaskQuery},
@@ -42,7 +42,7 @@ func (s *Store) prepare(ctx context.Context) error {
 func (st statements) close() error {
 	var errs []error
 	for _, stmt := range []*sql.Stmt{
-		st.standing, st.probe, st.ensureTask, st.touchTask, st.finishTask, st.putCall, st.putResult,
+		st.status, st.probe, st.ensureTask, st.touchTask, st.finishTask, st.putCall, st.putResult,
 		st.registerTask, st.registerSubmission,
 	} {
 		if stmt != nil {

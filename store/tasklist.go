@@ -16,12 +16,11 @@ type TaskFilter struct {
 	Outcome tasks.Outcome
 	// Source selects tasks that were tried on the source.
 	Source string
-	// Text is looked for in key, reason and the input's names, without regard
-	// to case.
+	// Text is searched in key, reason and input names, ignoring case.
 	Text string
 	// Finished, when set, selects finished or unfinished tasks.
 	Finished *bool
-	// Replayable selects what was archived without a tombstone.
+	// Replayable selects archived tasks without a tombstone.
 	Replayable bool
 	// Reopened selects re-opened tasks that have not been tried since.
 	Reopened bool
@@ -54,7 +53,7 @@ SELECT t.key, t.path, t.queue, t.generation, t.finished, t.verdict, t.outcome, t
        t.created_at, t.attempted_at, t.updated_at, t.finished_at
 FROM task t`
 
-// Tasks reads tasks, the longest unchanged first.
+// Tasks reads tasks in the order of their last change, oldest first.
 func (s *Store) Tasks(ctx context.Context, f TaskFilter) ([]TaskRow, error) {
 	q := f.query()
 	var found []TaskRow

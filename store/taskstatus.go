@@ -11,7 +11,7 @@ import (
 	"reprise/tasks"
 )
 
-// TaskStatus is where a key stands now. The zero value is an unknown key.
+// TaskStatus is the status of a key. The zero value is an unknown key.
 type TaskStatus struct {
 	Known bool
 	// Generation counts how often the key was re-opened, from 0.
@@ -33,20 +33,19 @@ type TaskStatus struct {
 	CreatedAt, FinishedAt time.Time
 }
 
-const standingColumns = `t.generation, t.finished, t.verdict, t.outcome, t.reason, t.final, t.path, t.queue,
+const statusColumns = `t.generation, t.finished, t.verdict, t.outcome, t.reason, t.final, t.path, t.queue,
        t.created_at, t.finished_at, r.body`
 
-const standingQuery = `
-SELECT ` + standingColumns + `
+const statusQuery = `
+SELECT ` + statusColumns + `
 FROM task t LEFT JOIN result r ON r.key = t.key AND r.generation = t.generation
 WHERE t.key = ?`
 
-// TaskStatus reads where a key stands: the point read of every delivery. An
-// unknown key is no error.
+// TaskStatus reads the status of a key. An unknown key is not an error.
 func (s *Store) TaskStatus(ctx context.Context, key string) (TaskStatus, error) {
-	st, err := scanStanding(s.stmts.standing.QueryRowContext(ctx, key))
+	st, err := scanStatus(s.stmts.status.QueryRowContext(ctx, key))
 	if err != nil {
-		return TaskStatus{}, s.failed("read where a task stands", err)
+		return TaskStatus{}, s.failed("read the status of a task", err)
 	}
 	return st, nil
 }
@@ -65,8 +64,8 @@ func (s *Store) Payload(ctx context.Context, key string) ([]byte, error) {
 
 type scanner interface{ Scan(dest ...any) error }
 
-// scanStanding reads standingColumns; no row is an unknown key.
-func scanStanding(row scanner, more ...any) (TaskStatus, error) {
+// scanStatus reads statusColumns; no row is an unknown key.
+func scanStatus(row scanner, more ...any) (TaskStatus, error) {
 	st := TaskStatus{Known: true}
 	var created, finished sql.NullInt64
 	var body sql.NullString

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// text is s as every database takes it: valid UTF-8 without NUL.
+// text returns s as valid UTF-8 without NUL, which every database accepts.
 func text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -11,8 +11,8 @@ import (
 // transaction holds the write lock against other processes.
 const maxGroup = 128
 
-// operation is one caller's part of a transaction. It may run twice (when a
-// neighbour in the group failed) and then must begin afresh.
+// operation is one caller's part of a transaction. It may run twice, if another
+// operation of the group failed, and must then start again.
 type operation func(ctx context.Context, tx *sql.Tx) error
 
 type request struct {
@@ -44,10 +44,10 @@ func (s *Store) write(ctx context.Context, doing string, run operation) error {
 	}
 }
 
-// writeLoop commits what callers hand in. While one transaction is on its way
+// writeLoop commits what callers hand in. While one transaction is being written
 // to the disk the next callers queue up and then share the next one (group
-// commit), so that a lone caller never waits for company and many callers pay
-// for few syncs.
+// commit), so that a single caller does not wait and many callers share few
+// syncs.
 func (s *Store) writeLoop() {
 	defer close(s.stopped)
 	for {
@@ -60,7 +60,7 @@ func (s *Store) writeLoop() {
 	}
 }
 
-// gather adds the callers that are waiting already.
+// gather adds the callers that already wait.
 func (s *Store) gather(first *request) []*request {
 	group := []*request{first}
 	for len(group) < maxGroup {
@@ -74,9 +74,9 @@ func (s *Store) gather(first *request) []*request {
 	return group
 }
 
-// commitGroup answers every request of the group. When the group fails for
-// another reason than the store being unavailable, each runs alone, so that one
-// bad row cannot take its neighbours with it.
+// commitGroup answers every request of the group. If the group fails although
+// the store is available, each runs alone, so that one bad row does not fail the
+// others.
 func (s *Store) commitGroup(group []*request) {
 	err := s.transact(group)
 	if err != nil && len(group) > 1 && !IsUnavailable(err) {
@@ -90,8 +90,8 @@ func (s *Store) commitGroup(group []*request) {
 	}
 }
 
-// transact runs the group in one transaction. Its context is nobody's: a
-// caller that gives up must not undo what others share. Waiting for the write
+// transact runs the group in one transaction. Its context is not
+// a caller's: a caller that gives up must not roll back the others. Waiting for the write
 // lock is bounded by the busy timeout.
 func (s *Store) transact(group []*request) error {
 	ctx := context.Background()

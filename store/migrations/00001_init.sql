@@ -1,10 +1,10 @@
 -- Types are those SQLite and PostgreSQL both accept: BIGINT for counts and for
 -- instants (milliseconds since the Unix epoch, UTC), BYTEA for bytes, BOOLEAN,
--- DOUBLE PRECISION, TEXT. An absent instant, price or cost is NULL, never 0.
+-- DOUBLE PRECISION, TEXT. An unknown instant, price or cost is NULL, never 0.
 
 -- +goose Up
 
--- One row per key: where the work stands now.
+-- One row per key: its current status.
 CREATE TABLE task (
     key          TEXT    NOT NULL PRIMARY KEY,
     path         TEXT    NOT NULL,
@@ -24,7 +24,7 @@ CREATE TABLE task (
 CREATE INDEX task_by_verdict ON task (verdict, outcome, updated_at);
 CREATE INDEX task_by_age ON task (updated_at);
 
--- One row per enqueued wish; many may share one task.
+-- One row per enqueued input; many may share one task.
 CREATE TABLE submission (
     id          TEXT    NOT NULL PRIMARY KEY,
     batch       TEXT    NOT NULL,
@@ -45,7 +45,7 @@ CREATE INDEX submission_by_key ON submission (key);
 CREATE TABLE result (
     key         TEXT    NOT NULL REFERENCES task (key),
     generation  BIGINT  NOT NULL,
-    attempt_id  TEXT    NOT NULL DEFAULT '',     -- whose verdict it is; '' when no call was made
+    attempt_id  TEXT    NOT NULL DEFAULT '',     -- the attempt of the verdict; '' without a call
     verdict     TEXT    NOT NULL,
     outcome     TEXT    NOT NULL,
     reason      TEXT    NOT NULL DEFAULT '',
@@ -55,8 +55,8 @@ CREATE TABLE result (
     PRIMARY KEY (key, generation)
 );
 
--- One row per call to AudD: the truth about money. No foreign key: these rows
--- outlive a task that is forgotten.
+-- One row per call to AudD, with its cost. No foreign key, because the rows outlive
+-- a deleted task.
 CREATE TABLE call (
     attempt_id      TEXT    NOT NULL PRIMARY KEY,
     key             TEXT    NOT NULL,
@@ -82,7 +82,7 @@ CREATE TABLE call (
 CREATE INDEX call_by_key ON call (key, at);
 CREATE INDEX call_by_time ON call (at, source, path, units);
 
--- One row that Ping rewrites, to know that a write is possible.
+-- One row that Ping rewrites to check that the store is writable.
 CREATE TABLE probe (
     id BIGINT NOT NULL PRIMARY KEY,
     at BIGINT NOT NULL

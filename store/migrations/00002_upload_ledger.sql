@@ -1,5 +1,5 @@
 -- The upload ledger (package idempotency). Instants are milliseconds since the
--- Unix epoch, UTC; an instant that has not come is NULL.
+-- Unix epoch, UTC; a future instant is NULL.
 
 -- +goose Up
 
@@ -9,7 +9,7 @@ CREATE TABLE upload_ledger (
     id      BIGINT NOT NULL PRIMARY KEY,
     ledger  TEXT   NOT NULL,                     -- random, made once
     seq     BIGINT NOT NULL,                     -- of the last latch or adoption
-    token   TEXT   NOT NULL,                     -- what made it: attempt id, or adoption
+    token   TEXT   NOT NULL,                     -- attempt id or adoption
     audits  BIGINT NOT NULL                      -- number of the last audit row
 );
 
@@ -28,7 +28,7 @@ CREATE INDEX upload_key_by_slot ON upload_key (source, audio_id);
 CREATE TABLE upload (
     key          TEXT   NOT NULL REFERENCES upload_key (key),
     generation   BIGINT NOT NULL,
-    attempt_id   TEXT   NOT NULL UNIQUE,         -- who latched; only it concludes
+    attempt_id   TEXT   NOT NULL UNIQUE,         -- the attempt that latched; only it concludes
     seq          BIGINT NOT NULL UNIQUE,
     source       TEXT   NOT NULL,
     audio_id     BIGINT NOT NULL,
@@ -36,11 +36,11 @@ CREATE TABLE upload (
     state        TEXT   NOT NULL,                -- sent, settled, rejected, uncertain, released
     sent_at      BIGINT NOT NULL,
     timeout_ms   BIGINT NOT NULL,                -- of the call
-    ended_at     BIGINT,                         -- when the state was left
+    ended_at     BIGINT,                         -- when the send was concluded
     outcome      TEXT   NOT NULL DEFAULT '',
     reason       TEXT   NOT NULL DEFAULT '',
     request_id   TEXT   NOT NULL DEFAULT '',
-    verify       TEXT   NOT NULL DEFAULT 'hold', -- what to do when uncertain: hold, recognize
+    verify       TEXT   NOT NULL DEFAULT 'hold', -- if uncertain: hold, recognize
     verify_tries BIGINT NOT NULL DEFAULT 0,
     verify_at    BIGINT,                         -- last try
     PRIMARY KEY (key, generation)
@@ -48,7 +48,7 @@ CREATE TABLE upload (
 CREATE INDEX upload_by_slot ON upload (source, audio_id);
 CREATE INDEX upload_by_state ON upload (state, sent_at);
 
--- Who owns a slot of an account's catalog.
+-- The owner of each slot of an account's catalog.
 CREATE TABLE upload_slot (
     source   TEXT   NOT NULL,
     audio_id BIGINT NOT NULL,
@@ -59,26 +59,26 @@ CREATE TABLE upload_slot (
 );
 CREATE INDEX upload_slot_by_content ON upload_slot (source, sha256);
 
--- Slot numbers given out, per source: the next one that is free.
+-- The next free audio_id per source.
 CREATE TABLE upload_counter (
     source  TEXT   NOT NULL PRIMARY KEY,
     next_id BIGINT NOT NULL
 );
 
--- What people decided, and what arrived too late to count.
+-- Actions of operators, and reports that came too late to count.
 CREATE TABLE upload_audit (
     n          BIGINT NOT NULL PRIMARY KEY,
     at         BIGINT NOT NULL,
     who        TEXT   NOT NULL,
     what       TEXT   NOT NULL,
     why        TEXT   NOT NULL,
-    key        TEXT   NOT NULL,                  -- '' when it is about the ledger
+    key        TEXT   NOT NULL,                  -- '' for the whole ledger
     generation BIGINT NOT NULL
 );
 CREATE INDEX upload_audit_by_key ON upload_audit (key, n);
 
--- A restored or new ledger that a person accepted in place of the one that was
--- remembered.
+-- A restored or new ledger that an operator accepted in place of the remembered
+-- one.
 CREATE TABLE upload_adoption (
     seq               BIGINT NOT NULL PRIMARY KEY,
     token             TEXT   NOT NULL,
