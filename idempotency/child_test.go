@@ -66,7 +66,7 @@ func runChild(job string) int {
 	return 0
 }
 
-func TestRacingProcessesHaveOneWinnerPerKey(t *testing.T) {
+func TestConcurrentProcessesLatchAKeyOnce(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/reprise.db"
 	l, _ := open(t, file)

@@ -27,7 +27,7 @@ func attemptFor(c idempotency.Claim, id string) idempotency.LatchRequest {
 	return a
 }
 
-func TestSlotIsRefusedToOtherContentInEveryStateButRejected(t *testing.T) {
+func TestOtherContentGetsASlotOnlyIfItsOwnerWasRejected(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	for i, s := range idempotency.States {
@@ -58,7 +58,7 @@ func TestRepeatedClaimChangesNothing(t *testing.T) {
 	require.Equal(t, idempotency.Settled, claim(t, l, claimOf(1)).State, "it is there already")
 }
 
-func TestReplacedContentIsNotSentAnyMore(t *testing.T) {
+func TestReplacedContentIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	claim(t, l, claimOf(1))
@@ -108,7 +108,7 @@ func TestUncertainContentIsNotReopenedByAClaim(t *testing.T) {
 	require.Equal(t, idempotency.Uncertain, got.State)
 }
 
-func TestClaimsInBulkAreRefusedOneByOneWithAWarningOfSameContent(t *testing.T) {
+func TestRefusedClaimDoesNotAffectOthersOfItsBatch(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	claim(t, l, claimOf(1))
@@ -134,7 +134,7 @@ func TestClaimsInBulkAreRefusedOneByOneWithAWarningOfSameContent(t *testing.T) {
 	}
 }
 
-func TestOfAllottedSlotsForTheSameContentOnlyTheFirstIsClaimed(t *testing.T) {
+func TestSameContentClaimsOneAllottedSlot(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	const runs = 8

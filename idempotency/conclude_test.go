@@ -25,7 +25,7 @@ var after = map[idempotency.State][4]string{
 	idempotency.Released:  {"released*", "released", "released*", "released*"},
 }
 
-func TestEveryReportInEveryState(t *testing.T) {
+func TestReportsChangeTheStateAsDocumented(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	n := int64(0)
@@ -62,7 +62,7 @@ func TestEveryReportInEveryState(t *testing.T) {
 	}
 }
 
-func TestDocumentedTableIsTheTestedOne(t *testing.T) {
+func TestDocShowsTheTestedTable(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func show(t testing.TB, l *idempotency.Ledger, key string) idempotency.Detail {
 	return d
 }
 
-func TestReportOfAnAttemptWithoutALatch(t *testing.T) {
+func TestReportWithoutALatchIsAnErrorUnlessReleased(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	require.Equal(t, idempotency.Concluded{}, conclude(t, l, "nobody", tasks.LatchReleased))
@@ -110,7 +110,7 @@ func TestLateSettleWinsOverExpiry(t *testing.T) {
 	require.Equal(t, "req-a", st.Send.RequestID)
 }
 
-func TestLateSettleAfterAPersonsRetryLeavesTheNewGenerationAlone(t *testing.T) {
+func TestLateSettleAfterARetryDoesNotChangeTheNewGeneration(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	latch(t, l, attempt(1, "a"))

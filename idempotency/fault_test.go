@@ -18,7 +18,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestRacingGoroutinesHaveOneWinner(t *testing.T) {
+func TestConcurrentAttemptsLatchOnce(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reprise.db")
 	one, _ := open(t, file)
@@ -90,7 +90,7 @@ func TestLockedDatabaseIsAnErrorAndNoLatch(t *testing.T) {
 	require.Zero(t, latch(t, l, attempt(1, "b")).Generation)
 }
 
-func TestLatchThatRunsOutOfTimeIsReleasedByItsAttempt(t *testing.T) {
+func TestTimedOutLatchIsReleasedByItsAttempt(t *testing.T) {
 	t.Parallel()
 	l, unlock := locked(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
@@ -113,7 +113,7 @@ func TestLatchThatRunsOutOfTimeIsReleasedByItsAttempt(t *testing.T) {
 
 // A latch cut off at a random instant leaves either nothing or a send of its
 // own attempt, and the attempt's release always opens the key again.
-func TestLatchCutOffAnywhereNeverBlocksTheKey(t *testing.T) {
+func TestLatchCancelledAnywhereNeverBlocksTheKey(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	for i := range 60 {
@@ -137,7 +137,7 @@ func TestConnectionsOfTheStoreCommitDurably(t *testing.T) {
 	require.Equal(t, 2, synchronous, "FULL")
 }
 
-func TestConfigReportsEveryWrongField(t *testing.T) {
+func TestConfigReportsEveryInvalidField(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, idempotency.DefaultConfig().Validate())
 	err := idempotency.Config{FirstByte: 0, Margin: 0, RetryWait: -1}.Validate()

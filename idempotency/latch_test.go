@@ -70,7 +70,7 @@ func TestSameAttemptLatchedAgainGetsTheSameAnswer(t *testing.T) {
 	require.Equal(t, int64(1), latch(t, l, attempt(1, "b")).Generation)
 }
 
-func TestKeyOfOtherWorkIsRefused(t *testing.T) {
+func TestKeyWithOtherContentIsRejected(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	latch(t, l, attempt(1, "a"))
@@ -129,7 +129,7 @@ func TestExpiryComesAfterTimeoutAndMargin(t *testing.T) {
 	}
 }
 
-func TestOtherContentOnItsWayIntoTheSlotIsWaitedFor(t *testing.T) {
+func TestLatchWaitsForOtherContentInFlightToTheSlot(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	latch(t, l, attempt(1, "a"))

@@ -55,7 +55,7 @@ func TestRestoredBackupFailsClosedUntilAdopted(t *testing.T) {
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
 }
 
-func TestAnotherLedgerIsNoticedAndNoMemoryIsNoObjection(t *testing.T) {
+func TestAnotherLedgerIsRefusedAndAMissingMarkIsAccepted(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	one, two := fresh(t), fresh(t)

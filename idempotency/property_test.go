@@ -240,7 +240,7 @@ func (w *world) check(t *rapid.T) {
 	require.Equal(t, m.state, st.State)
 }
 
-func TestNoScheduleYieldsTwoAutomaticSends(t *testing.T) {
+func TestNoScheduleCausesTwoAutomaticSends(t *testing.T) {
 	t.Parallel()
 	l, _ := open(t, filepath.Join(t.TempDir(), "reprise.db"))
 	runs, seen := 0, map[string]int{}

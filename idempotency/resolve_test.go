@@ -13,7 +13,7 @@ import (
 
 var both = []idempotency.Resolution{idempotency.AsSettled, idempotency.AsRetry}
 
-func TestOnlyDoubtIsResolved(t *testing.T) {
+func TestOnlyUncertainUploadsAreResolved(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	ctx := context.Background()
@@ -73,7 +73,7 @@ func TestRetryWaitsUntilTheEarlierSendIsOverAndIsAudited(t *testing.T) {
 }
 
 // A worker died after its latch and Redis lost the task: nobody redelivers it.
-func TestSendThatNobodyRedeliversIsResolvedByAPerson(t *testing.T) {
+func TestOperatorResolvesASendThatIsNotRedelivered(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	ctx := context.Background()
@@ -169,7 +169,7 @@ func TestReopenAcceptsOnlySettledAndRejectedUploads(t *testing.T) {
 	require.ErrorIs(t, err, idempotency.ErrUnknownKey)
 }
 
-func TestWhatTheLedgerKnowsOfAKeyAndOfAnAttempt(t *testing.T) {
+func TestShowReturnsTheSendsAndTheAuditTrail(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	ctx := context.Background()

@@ -42,7 +42,7 @@ func verified(t *testing.T, l *idempotency.Ledger, n int64, hit *int64) idempote
 	return st.State
 }
 
-func TestVerificationHasItsTimeItsTriesAndOneTaker(t *testing.T) {
+func TestVerificationIsDelayedBoundedAndStartedOnce(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	doubtful(t, l, 1, idempotency.VerifyRecognize)
@@ -69,7 +69,7 @@ func TestVerificationHasItsTimeItsTriesAndOneTaker(t *testing.T) {
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
 }
 
-func TestOnlyDoubtWithThePolicyIsVerified(t *testing.T) {
+func TestOnlyUncertainUploadsWithThePolicyAreVerified(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	doubtful(t, l, 1, idempotency.VerifyHold)
@@ -97,7 +97,7 @@ func TestHitWithTheSameAudioIDSettles(t *testing.T) {
 	require.Equal(t, []string{"not verified", "not verified", "verified"}, what)
 }
 
-func TestHitProvesNothingWhereOtherContentWasSentBefore(t *testing.T) {
+func TestHitDoesNotSettleASlotThatOtherContentWasSentTo(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	old := other(7, "old", false)

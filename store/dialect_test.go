@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPlaceholdersAreNumberedForDatabasesThatNeedIt(t *testing.T) {
+func TestPlaceholdersAreNumberedForPostgreSQL(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "a = ? AND b = ?", dialect{}.rebind("a = ? AND b = ?"))
 	require.Equal(t, "a = $1 AND b = $2", dialect{numbered: true}.rebind("a = ? AND b = ?"))

@@ -11,7 +11,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestSpentUnitsOfAPeriodAreSummedForTheGroupThatPaid(t *testing.T) {
+func TestSpentSumsUnitsByPeriodAndGroup(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)
 	live := attempt("k1", 0, "a", tasks.Retry, tasks.Ambiguous, 0)

@@ -15,7 +15,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestOpenMigratesAnEmptyFileAndLeavesAMigratedOneAlone(t *testing.T) {
+func TestOpenMigratesAnEmptyFileOnce(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "odd name ?#%25&.db")
 	first := open(t, file)
@@ -72,7 +72,7 @@ func TestOpenErrorsAreOneSentence(t *testing.T) {
 	}
 }
 
-func TestOpenWaitsForAnotherThatMigratesUntilItsDeadline(t *testing.T) {
+func TestOpenWaitsForAnotherMigration(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reprise.db")
 	conn, err := raw(t, file+"-migrate", "").Conn(context.Background())
@@ -95,7 +95,7 @@ func TestOpenWaitsForAnotherThatMigratesUntilItsDeadline(t *testing.T) {
 	require.NoError(t, open(t, file).Ping(context.Background()))
 }
 
-func TestOpenRefusesSettingsByName(t *testing.T) {
+func TestOpenNamesInvalidSettings(t *testing.T) {
 	t.Parallel()
 	err := store.Config{URL: "sqlite:x.db", BusyTimeout: -time.Second, MaxConns: 1}.Validate()
 	require.ErrorContains(t, err, "busy_timeout")

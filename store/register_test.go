@@ -19,7 +19,7 @@ func submission(id, batch, key string) store.Submission {
 	}
 }
 
-func TestRegisterSaysWhereEachKeyStands(t *testing.T) {
+func TestRegisterReturnsTheStatusOfEachKey(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)
 	require.NoError(t, s.Settle(ctx, attempt("done", 0, "a", tasks.Done, tasks.Match, 1)))
@@ -85,7 +85,7 @@ func TestFreshSubmissionIsNotCached(t *testing.T) {
 	require.False(t, rows[0].Submission.Cached)
 }
 
-func TestLargeBatchIsReadWholeAndInOrder(t *testing.T) {
+func TestLargeBatchIsReadCompletelyAndInOrder(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)
 	const n = 1100 // more than a page
@@ -108,7 +108,7 @@ func TestLargeBatchIsReadWholeAndInOrder(t *testing.T) {
 	require.Len(t, byKey, 2)
 }
 
-func TestRegisterRefusesWhatContradictsItself(t *testing.T) {
+func TestRegisterRejectsInvalidSubmissions(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for name, spoil := range map[string]func(*store.Submission){

@@ -21,7 +21,7 @@ func settleAll(t testing.TB, s *store.Store, settlements ...store.Settlement) {
 	}
 }
 
-func TestFinishedSettlementIsStoredWhole(t *testing.T) {
+func TestFinishedSettlementIsStoredCompletely(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	price, cost := 0.0035, 0.007
@@ -109,7 +109,7 @@ var countingCases = map[string]countingCase{
 		[]store.Settlement{withoutCall(k(0, "x", tasks.Archive, tasks.Expired, 9))}, 0, tasks.Expired, true, 0},
 }
 
-func TestWhichSettlementCounts(t *testing.T) {
+func TestTaskRowShowsTheSettlementThatCounts(t *testing.T) {
 	t.Parallel()
 	for name, row := range countingCases {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestHistoryKeepsTheResultOfEveryGeneration(t *testing.T) {
 	require.Equal(t, "b", history[1].AttemptID)
 }
 
-func TestReopenLeavesUnfinishedAndUnknownTasksAlone(t *testing.T) {
+func TestReopenDoesNotChangeUnfinishedAndUnknownTasks(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)
 	settleAll(t, s, attempt("k", 3, "a", tasks.Retry, tasks.Unavailable, 1))
@@ -188,7 +188,7 @@ func TestReopenClearsATombstone(t *testing.T) {
 	require.False(t, standing(t, s, "k").Finished, "a repeat of the old generation does not bury it again")
 }
 
-func TestSettleRefusesWhatContradictsItself(t *testing.T) {
+func TestSettleRejectsInvalidSettlements(t *testing.T) {
 	t.Parallel()
 	s, nan := fresh(t), math.NaN()
 	for name, spoil := range map[string]func(*store.Settlement){
@@ -218,7 +218,7 @@ func TestSettleRefusesWhatContradictsItself(t *testing.T) {
 	require.NoError(t, s.Settle(context.Background()), "nothing to do")
 }
 
-func TestTextThatIsNotUTF8IsStoredReadable(t *testing.T) {
+func TestInvalidUTF8IsStoredAsValidUTF8(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	st := attempt("k", 0, "a", tasks.Archive, tasks.Unknown, 1)

@@ -50,7 +50,7 @@ func genSettlement(t *rapid.T) store.Settlement {
 
 // The outbox stores settlements as JSON: what comes back is what went in, byte
 // for byte, results included.
-func TestSettlementComesBackFromJSONUnchanged(t *testing.T) {
+func TestSettlementSurvivesJSONUnchanged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		st := genSettlement(t)

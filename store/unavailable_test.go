@@ -49,7 +49,7 @@ func TestStoreLockedByAnotherProcessIsUnavailableAndRecovers(t *testing.T) {
 	require.True(t, standing(t, s, "k").Finished)
 }
 
-func TestCallerThatGivesUpInALockedStoreHearsUnavailable(t *testing.T) {
+func TestExceededDeadlineInALockedStoreIsUnavailable(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reprise.db")
 	cfg := config(file)
@@ -79,7 +79,7 @@ func TestCallerThatGivesUpInALockedStoreHearsUnavailable(t *testing.T) {
 	require.NoError(t, conn.Close())
 }
 
-func TestIsUnavailableKnowsTheStoreFromTheProgrammer(t *testing.T) {
+func TestIsUnavailableIsFalseForProgrammingErrors(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	file := filepath.Join(t.TempDir(), "reprise.db")
