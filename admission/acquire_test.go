@@ -56,8 +56,8 @@ func TestSettleCountsOnce(t *testing.T) {
 	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
 }
 
-// The answer to a settle may be lost and its repeat come when the next
-// attempts of the task are over or under way.
+// The reply to a settle may be lost, and its repeat may arrive during or after the next
+// attempts of the task.
 func TestARepeatedSettleChangesNothingAfterLaterAttempts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 20}))
@@ -79,7 +79,7 @@ func TestARepeatedSettleChangesNothingAfterLaterAttempts(t *testing.T) {
 	require.Equal(t, "4", b.rec("recognize_x", "counted"))
 	last := request("recognize_x")
 	p := b.acquire(last)
-	repeat("the next is under way", 4)
+	repeat("the next is in flight", 4)
 	_, err = b.Acquire(t.Context(), Request{Key: last.Key, AttemptID: past[1].AttemptID, Path: last.Path, Units: 1, UnitsBounded: true})
 	require.ErrorIs(t, err, ErrAttemptSettled)
 	s := done
@@ -124,7 +124,7 @@ func TestUnsentCallIsNotPossiblyBilled(t *testing.T) {
 	require.Zero(t, p.Record.PossiblyBilled)
 }
 
-func TestCrashIsCountedAndNamedAtTheNextAcquire(t *testing.T) {
+func TestNextAcquireCountsAndReturnsALostAttempt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
 	r := request("recognize_x")
@@ -142,17 +142,17 @@ func TestCrashIsCountedAndNamedAtTheNextAcquire(t *testing.T) {
 	require.Equal(t, 1, p.Record.PossiblyBilled)
 	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
 	budget := "budget:" + first.budgets
-	require.EqualValues(t, 1, b.num(budget, "spent"), "what the dead worker reserved may have been billed")
+	require.EqualValues(t, 1, b.num(budget, "spent"), "the reserved units of the dead worker may have been billed")
 	require.EqualValues(t, 1, b.num(budget, "reserved"))
 
 	b.settle(first, CallReport{Outcome: tasks.UnavailableUnsent, Channel: tasks.ChannelNone})
-	require.EqualValues(t, 0, b.num(budget, "spent"), "a late settle puts it right")
+	require.EqualValues(t, 0, b.num(budget, "spent"), "a late settle corrects it")
 	b.settle(p, done)
 	require.EqualValues(t, 1, b.num(budget, "spent"))
 	require.EqualValues(t, 0, b.num(budget, "reserved"))
 }
 
-func TestALostAttemptIsNamedUntilAnAttemptThatIsUsedNamedIt(t *testing.T) {
+func TestLostAttemptIsReturnedUntilAUsedAttemptReportsIt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
 	first := request("recognize_x")
@@ -164,7 +164,7 @@ func TestALostAttemptIsNamedUntilAnAttemptThatIsUsedNamedIt(t *testing.T) {
 		p := b.acquire(request(first.Key))
 		require.NotNil(t, p.Lost)
 		require.Equal(t, first.AttemptID, p.Lost.AttemptID)
-		require.Equal(t, 1, p.Record.Counted, "it is counted once")
+		require.Equal(t, 1, p.Record.Counted, "the lost attempt is counted once")
 		b.settle(p, unused)
 	}
 	p := b.acquire(request(first.Key))
@@ -173,12 +173,12 @@ func TestALostAttemptIsNamedUntilAnAttemptThatIsUsedNamedIt(t *testing.T) {
 	budget := "budget:" + dead.budgets
 	require.EqualValues(t, 1, b.num(budget, "spent"))
 	b.settle(dead, CallReport{Outcome: tasks.UnavailableUnsent, Channel: tasks.ChannelNone})
-	require.EqualValues(t, 0, b.num(budget, "spent"), "its late settle is still put right")
+	require.EqualValues(t, 0, b.num(budget, "spent"), "its late settle is still corrected")
 	b.set(mainRecognize, "throttled_until", 1)
 	require.Nil(t, b.acquire(request(first.Key)).Lost)
 }
 
-func TestALostAttemptIsNamedOnce(t *testing.T) {
+func TestLostAttemptIsReturnedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	first := request("recognize_x")
@@ -205,7 +205,7 @@ func TestHigherGenerationStartsANewRecord(t *testing.T) {
 	require.Equal(t, tasks.AttemptRecord{Generation: 3}, p.Record)
 }
 
-func TestPermitIsOnlyTrustedWhileConfirmed(t *testing.T) {
+func TestPermitIsValidOnlyWhileConfirmed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	p := b.acquire(request("recognize_x"))
@@ -229,12 +229,12 @@ func TestRenewalRegistersTheLostPermitOfASentCallAgain(t *testing.T) {
 	require.ErrorIs(t, waiting.Valid(), ErrPermitLost)
 	_, err := b.Acquire(t.Context(), request(sent.Key))
 	var f *InFlight
-	require.ErrorAs(t, err, &f, "the call is still on its way")
+	require.ErrorAs(t, err, &f, "the call is still in flight")
 	b.settle(sent, done)
 	require.EqualValues(t, 0, b.num(mainRecognize, "in_flight"))
 }
 
-func TestRenewalRegistersAgainAfterRedisLostEverything(t *testing.T) {
+func TestRenewalRegistersSentCallsAgainAfterDataLoss(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	p := b.acquire(request("recognize_x"))
@@ -264,7 +264,7 @@ func TestConcurrencyHoldsForAllWorkers(t *testing.T) {
 	b.acquire(request(keyOf(3)))
 }
 
-func TestGlobalConcurrencyHoldsOverPaths(t *testing.T) {
+func TestGlobalConcurrencyCountsAllPaths(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Global.Concurrency = 1 })
 	b.acquire(request(keyOf(1)))
@@ -273,7 +273,7 @@ func TestGlobalConcurrencyHoldsOverPaths(t *testing.T) {
 	require.Equal(t, GateGlobalConcurrency, b.refused(r).Gate)
 }
 
-func TestEndOfContextWhileWaitingForTheStartGivesThePermitBack(t *testing.T) {
+func TestCancelWhileWaitingForTheStartReleasesThePermit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		c.Paths = map[tasks.Path]Limits{tasks.Recognize: {RequestsPerMinute: 60}}
@@ -285,7 +285,7 @@ func TestEndOfContextWhileWaitingForTheStartGivesThePermitBack(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		p, err := b.Acquire(ctx, request(keyOf(i)))
-		if err == nil && i < 50 { // this process was kept waiting for a second: the start had come
+		if err == nil && i < 50 { // a busy machine: the start had come already
 			b.settle(p, done)
 			continue
 		}
@@ -297,7 +297,7 @@ func TestEndOfContextWhileWaitingForTheStartGivesThePermitBack(t *testing.T) {
 	}
 }
 
-func TestARequestThatSaysNothingIsRefusedByName(t *testing.T) {
+func TestIncompleteRequestIsRejected(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	_, err := b.Acquire(t.Context(), Request{Path: tasks.Recognize})

@@ -12,8 +12,8 @@ import (
 	"reprise/tasks"
 )
 
-// serverCost is the scripts Redis ran since the last reset, the microseconds
-// they took, and the processor seconds it has used, everything included.
+// serverCost returns the scripts that Redis ran since the last reset, the microseconds
+// they took, and the processor seconds that Redis has used in total.
 func serverCost(t testing.TB, b *bench) (calls int, script, cpu float64) {
 	t.Helper()
 	stats, err := b.rdb.Info(context.Background(), "commandstats", "cpu").Result()
@@ -32,7 +32,7 @@ func serverCost(t testing.TB, b *bench) (calls int, script, cpu float64) {
 }
 
 // BenchmarkAcquireSettle reports the time Redis spends per task with all gates
-// on: alone (two calls a task) and combined.
+// on: alone (two calls a task) and in batches.
 func BenchmarkAcquireSettle(b *testing.B) {
 	for _, workers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("%d_at_once", workers), func(b *testing.B) {

@@ -17,16 +17,16 @@ func (b *bench) fail(n int) {
 	}
 }
 
-// patient opens for so long that no test sees it end by itself.
-func patient(c *Config) { c.Breaker.Cooldown, c.Breaker.CooldownMax = time.Hour, 24*time.Hour }
+// longCooldown keeps the breaker open for longer than any test runs.
+func longCooldown(c *Config) { c.Breaker.Cooldown, c.Breaker.CooldownMax = time.Hour, 24*time.Hour }
 
 // cooled ages the breaker past its cooldown.
 func (b *bench) cooled() { b.set(mainRecognize, "breaker_probe_at", 1) }
 
 func TestBreakerOpensForAllWorkersAfterFiveFailuresInARow(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, patient)
-	other := benchOn(t, b.rdb, patient)
+	b := newBench(t, longCooldown)
+	other := benchOn(t, b.rdb, longCooldown)
 	b.fail(4)
 	other.settle(other.acquire(request(keyOf(9))), failed)
 	ref := b.refused(request(keyOf(0)))
@@ -36,7 +36,7 @@ func TestBreakerOpensForAllWorkersAfterFiveFailuresInARow(t *testing.T) {
 	require.Equal(t, GateBreaker, other.refused(request(keyOf(1))).Gate)
 }
 
-func TestASourceThatStillAnswersStaysOpenWhileUnderHalfFails(t *testing.T) {
+func TestBreakerStaysClosedWhileUnderHalfOfTheCallsFail(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Breaker.Window = time.Hour })
 	b.settle(b.acquire(request(keyOf(50))), done)
@@ -46,7 +46,7 @@ func TestASourceThatStillAnswersStaysOpenWhileUnderHalfFails(t *testing.T) {
 	require.EqualValues(t, 1, b.num(mainRecognize, "breaker_open"))
 }
 
-func TestEvidenceOfHealthGrowsOld(t *testing.T) {
+func TestOldSuccessIsNoEvidenceOfHealth(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.settle(b.acquire(request(keyOf(50))), done)
@@ -57,8 +57,8 @@ func TestEvidenceOfHealthGrowsOld(t *testing.T) {
 
 func TestExactlyOneProbePerCooldownAcrossTheFleet(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, patient)
-	other := benchOn(t, b.rdb, patient)
+	b := newBench(t, longCooldown)
+	other := benchOn(t, b.rdb, longCooldown)
 	b.fail(5)
 	b.cooled()
 	probe := b.acquire(request(keyOf(10)))
@@ -66,7 +66,7 @@ func TestExactlyOneProbePerCooldownAcrossTheFleet(t *testing.T) {
 	require.Equal(t, GateBreaker, b.refused(request(keyOf(11))).Gate)
 	ref := other.refused(request(keyOf(12)))
 	require.Equal(t, GateBreaker, ref.Gate)
-	require.Less(t, ref.RetryAfter, 6*time.Second, "the probe decides soon")
+	require.Less(t, ref.RetryAfter, 6*time.Second, "the wait is short while a probe runs")
 
 	b.settle(probe, failed)
 	require.InDelta(t, 2*time.Hour, b.refused(request(keyOf(11))).RetryAfter, float64(about), "the cooldown doubles")
@@ -82,7 +82,7 @@ func TestExactlyOneProbePerCooldownAcrossTheFleet(t *testing.T) {
 	b.acquire(request(keyOf(14)))
 }
 
-func TestADeadProberIsReplacedWhenItsPermitEnds(t *testing.T) {
+func TestExpiredProbeIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.fail(5)
@@ -93,14 +93,14 @@ func TestADeadProberIsReplacedWhenItsPermitEnds(t *testing.T) {
 	second := b.acquire(request(keyOf(11)))
 	require.True(t, second.Probe)
 	b.settle(first, done)
-	require.EqualValues(t, 1, b.num(mainRecognize, "breaker_open"), "only the living probe decides")
+	require.EqualValues(t, 1, b.num(mainRecognize, "breaker_open"), "only the current probe decides")
 	b.settle(second, done)
 	require.Zero(t, b.num(mainRecognize, "breaker_open"))
 }
 
-// The task of a probe that was given back once kept the source shut for as
-// long as it ran elsewhere.
-func TestAnotherCallOfAProbesTaskIsNoProbe(t *testing.T) {
+// Regression: a task whose probe was given back kept the source blocked while it ran on
+// another source.
+func TestAnotherAttemptOfTheProbingTaskIsNoProbe(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Sources = []SourceConfig{{Name: "main"}, {Name: "second"}} })
 	pinned := func(i int, source string) Request {
@@ -129,7 +129,7 @@ func TestAnotherCallOfAProbesTaskIsNoProbe(t *testing.T) {
 	}
 }
 
-func TestAProbeThatSaysNothingLetsTheNextOneTry(t *testing.T) {
+func TestInconclusiveProbeLetsTheNextCallProbe(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.fail(5)
@@ -138,7 +138,7 @@ func TestAProbeThatSaysNothingLetsTheNextOneTry(t *testing.T) {
 	require.True(t, b.acquire(request(keyOf(11))).Probe)
 }
 
-func TestReportsOfAnOldEpochChangeNothing(t *testing.T) {
+func TestReportsOfAnOldEpochAreIgnored(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	old := make([]*Permit, 8)
@@ -158,7 +158,7 @@ func TestReportsOfAnOldEpochChangeNothing(t *testing.T) {
 	require.Empty(t, b.field(mainRecognize, "halt_reason"))
 }
 
-func TestAStormOfThrottlesOpensNothingAndCutsOncePerEvent(t *testing.T) {
+func TestThrottlesCutConcurrencyOncePerEventAndNeverOpenTheBreaker(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	storm := throttled
@@ -190,7 +190,7 @@ func TestSlowStartDoublesUntilTheFirstThrottle(t *testing.T) {
 		round[i] = b.acquire(request(keyOf(i)))
 	}
 	for _, p := range round {
-		b.settle(p, late) // within two latencies of a full house
+		b.settle(p, late) // within two latencies of the full concurrency
 	}
 	require.EqualValues(t, 16000, b.num(mainRecognize, "learned_concurrency_milli"))
 	b.age(time.Hour, "limit_reached_at")
@@ -199,7 +199,7 @@ func TestSlowStartDoublesUntilTheFirstThrottle(t *testing.T) {
 	require.Equal(t, before, b.num(mainRecognize, "learned_concurrency_milli"), "an unused limit does not grow")
 }
 
-func TestALaterShorterThrottleNeverShortens(t *testing.T) {
+func TestShorterThrottleDoesNotShortenALongerOne(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	long, short := throttled, throttled
@@ -216,7 +216,7 @@ func TestALaterShorterThrottleNeverShortens(t *testing.T) {
 	require.Equal(t, GateThrottle, b.refused(request(keyOf(3))).Gate, "resume never clears a running throttle")
 }
 
-func TestWithoutRetryAfterAThrottleShutsForAboutACallsLatency(t *testing.T) {
+func TestThrottleWithoutRetryAfterBlocksForAboutACallsLatency(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.settle(b.acquire(request(keyOf(1))), done) // latency 200 ms
@@ -230,7 +230,7 @@ func TestWithoutRetryAfterAThrottleShutsForAboutACallsLatency(t *testing.T) {
 	require.Equal(t, GateThrottle, b.refused(request(keyOf(3))).Gate)
 }
 
-func TestTheSameNotFoundFiveTimesHaltsThePath(t *testing.T) {
+func TestFiveNotFoundsInARowHaltThePath(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	for i := range 5 {
@@ -241,5 +241,5 @@ func TestTheSameNotFoundFiveTimesHaltsThePath(t *testing.T) {
 	other := request("enterprise_x")
 	other.Path = tasks.Enterprise
 	_, err := b.Acquire(t.Context(), other)
-	require.NoError(t, err, "another path goes on")
+	require.NoError(t, err, "other paths are not halted")
 }

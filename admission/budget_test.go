@@ -61,7 +61,7 @@ func TestDayBudgetStopsExactlyAtItsCap(t *testing.T) {
 	require.Equal(t, 7, admitted)
 }
 
-func TestFlushedBudgetIsSeededWithCallsUnderWayOnTop(t *testing.T) {
+func TestSeedAddsCallsInFlight(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
@@ -70,14 +70,14 @@ func TestFlushedBudgetIsSeededWithCallsUnderWayOnTop(t *testing.T) {
 	require.NoError(t, b.rdb.Del(t.Context(), b.key("budget:"+p.budgets)).Err())
 	_, err = b.Acquire(t.Context(), request(keyOf(1)))
 	b.seedAll(err, 9)
-	require.Equal(t, GateUnitsDay, b.refused(request(keyOf(1))).Gate, "9 settled and 1 under way")
+	require.Equal(t, GateUnitsDay, b.refused(request(keyOf(1))).Gate, "9 settled and 1 in flight")
 	b.settle(p, CallReport{Outcome: tasks.UnavailableUnsent, Channel: tasks.ChannelNone})
 	b.acquire(request(keyOf(1)))
 }
 
-// After Redis lost everything no row and no budget has a call under way: it is
-// charged whether it is registered again before the seed or after it.
-func TestCallsUnderWayWhenRedisLostEverythingAreCharged(t *testing.T) {
+// After data loss neither a row nor a budget includes a call in flight. It is charged
+// whether it is registered again before the seed or after it.
+func TestCallsInFlightDuringDataLossAreCharged(t *testing.T) {
 	t.Parallel()
 	for name, renewFirst := range map[string]bool{"registered before the seed": true, "registered after the seed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestCallsUnderWayWhenRedisLostEverythingAreCharged(t *testing.T) {
 			_, err := b.Acquire(t.Context(), r)
 			b.seedAll(err, 0)
 			p := b.acquire(r)
-			require.NoError(t, p.Valid()) // on its way
+			require.NoError(t, p.Valid()) // its call is sent
 			require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
 			if renewFirst {
 				require.NoError(t, b.Renew(t.Context()))
@@ -110,9 +110,9 @@ func TestCallsUnderWayWhenRedisLostEverythingAreCharged(t *testing.T) {
 	}
 }
 
-// Until the calls under way were renewed, whoever finds Redis empty would give
-// away again what they have reserved: nothing is admitted on a unit budget.
-func TestBudgetsWaitForTheCallsUnderWayAfterRedisLostEverything(t *testing.T) {
+// Until the calls in flight are registered again, their reserved units would be given
+// away a second time: nothing is admitted on a unit budget.
+func TestRecoveryHoldWaitsForTheCallsInFlight(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 500}))
 	other := benchOn(t, b.rdb, oneSource(Limits{UnitsPerDay: 500}))
@@ -121,7 +121,7 @@ func TestBudgetsWaitForTheCallsUnderWayAfterRedisLostEverything(t *testing.T) {
 	_, err := b.Acquire(t.Context(), r)
 	b.seedAll(err, 0)
 	p := b.acquire(r)
-	require.NoError(t, p.Valid()) // on its way
+	require.NoError(t, p.Valid()) // its call is sent
 	other.settle(other.acquire(request(keyOf(3))), done)
 	require.NoError(t, b.rdb.FlushDB(t.Context()).Err())
 
@@ -161,7 +161,7 @@ func TestSettleAfterMidnightCorrectsTheDayItCharged(t *testing.T) {
 	require.EqualValues(t, 0, b.num("budget:"+today, "spent"))
 }
 
-func TestSettleThatFindsNothingCharges(t *testing.T) {
+func TestSettleOfAnUnknownAttemptCharges(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 100}))
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
@@ -175,7 +175,7 @@ func TestSettleThatFindsNothingCharges(t *testing.T) {
 	require.Equal(t, 1, b.acquire(request(keyOf(0))).Record.Counted)
 }
 
-func TestUnboundedTaskIsRefusedForGoodUnderAUnitBudget(t *testing.T) {
+func TestUnboundedTaskIsRefusedPermanentlyUnderAUnitBudget(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 5}))
 	r := request(keyOf(0))
@@ -190,7 +190,7 @@ func TestUnboundedTaskIsRefusedForGoodUnderAUnitBudget(t *testing.T) {
 	require.True(t, ref.Permanent)
 }
 
-func TestQuotaFailFastSaysSo(t *testing.T) {
+func TestUsedUpBudgetFailsFastIfConfigured(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		oneSource(Limits{UnitsPerDay: 5})(c)
@@ -201,16 +201,16 @@ func TestQuotaFailFastSaysSo(t *testing.T) {
 	require.True(t, b.refused(request(keyOf(0))).FailFast)
 }
 
-// A call once fell through: its row was written just after the seed had read
-// the rows, and its settle found no budget to charge.
-func TestCallsSettledWhileABudgetIsSeededAreInTheSeed(t *testing.T) {
+// Regression: the row of a call was written just after the seed had read the rows, and
+// its settle found no budget to charge.
+func TestSeedIncludesCallsSettledWhileTheBudgetWasMissing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 0)
 	before, within := b.acquire(request(keyOf(1))), b.acquire(request(keyOf(2)))
 	require.NoError(t, b.rdb.Del(t.Context(), b.key("budget:"+before.budgets)).Err())
-	b.settle(before, done) // its row is there before anybody reads
+	b.settle(before, done) // its row is written before the rows are read
 	require.Eventually(t, func() bool { return time.Since(*before.confirmed.Load()) > 20*time.Millisecond }, patience, time.Millisecond)
 	_, err = b.Acquire(t.Context(), request(keyOf(3)))
 	b.settle(within, done)
@@ -219,10 +219,10 @@ func TestCallsSettledWhileABudgetIsSeededAreInTheSeed(t *testing.T) {
 	require.EqualValues(t, 0, b.num("budget:"+within.budgets, "reserved"))
 	left, err := b.rdb.HLen(t.Context(), b.key("budget:"+within.budgets)).Result()
 	require.NoError(t, err)
-	require.EqualValues(t, 2, left, "the notes are gone")
+	require.EqualValues(t, 2, left, "the spent_at fields are deleted")
 }
 
-func TestABudgetThatIsNoNumberIsSeededAgain(t *testing.T) {
+func TestUnreadableBudgetIsSeededAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 100}))
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
@@ -236,9 +236,9 @@ func TestABudgetThatIsNoNumberIsSeededAgain(t *testing.T) {
 	require.Equal(t, GateUnitsDay, b.refused(request(keyOf(2))).Gate)
 }
 
-// A seed that was under way when Redis lost everything knows no call that is
-// under way: it once gave away again what they have reserved.
-func TestASeedThatALossOvertookIsNotWritten(t *testing.T) {
+// Regression: a seed whose rows were read before data loss ignored the calls in flight,
+// and their reserved units were given away a second time.
+func TestSeedReadBeforeDataLossIsNotWritten(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string]bool{"before there are limits again": false, "after": true} {
 		t.Run(name, func(t *testing.T) {
@@ -260,8 +260,8 @@ func TestASeedThatALossOvertookIsNotWritten(t *testing.T) {
 	}
 }
 
-// A clock that was set back must not keep budgets missing for ever.
-func TestABlindnessFarAheadIsNone(t *testing.T) {
+// A clock that was set back must not keep budgets missing indefinitely.
+func TestRecoveryHoldFarInTheFutureIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 500}))
 	b.set("state:global", "recovery_hold_until", time.Now().Add(48*time.Hour).UnixMilli())

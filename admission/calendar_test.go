@@ -50,7 +50,7 @@ func TestPeriodsFollowTheTimeZoneAndTheMonthAnchor(t *testing.T) {
 				for i, s := range spans {
 					p, err := g.period("global:"+s.Name, now)
 					require.NoError(t, err)
-					require.Equal(t, [2]int64{s.StartsAt, s.EndsAt}, [2]int64{p.Start.UnixMilli(), p.End.UnixMilli()}, "the name says when")
+					require.Equal(t, [2]int64{s.StartsAt, s.EndsAt}, [2]int64{p.Start.UnixMilli(), p.End.UnixMilli()}, "the period is found by its name")
 					require.True(t, i == 0 || spans[i-1].EndsAt == s.StartsAt, "no gap and no overlap")
 				}
 			}

@@ -32,10 +32,10 @@ func TestThreeAuthenticationFailuresInARowHaltTheSource(t *testing.T) {
 	require.Equal(t, GateHalt, ref.Gate)
 	r := request("upload_x")
 	r.Path = tasks.Upload
-	require.Equal(t, GateHalt, b.refused(r).Gate, "the token is dead on every path")
+	require.Equal(t, GateHalt, b.refused(r).Gate, "a refused token halts every path")
 }
 
-func TestAnotherTokenLiftsAnAuthenticationHaltAndTheDeadOneStaysOut(t *testing.T) {
+func TestNewTokenEndsAnAuthenticationHaltButTheRefusedTokenStaysBlocked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, withToken("old"))
 	for i := range 3 {
@@ -47,13 +47,14 @@ func TestAnotherTokenLiftsAnAuthenticationHaltAndTheDeadOneStaysOut(t *testing.T
 	require.Equal(t, GateHalt, fresh.refused(request(keyOf(2))).Gate, "one probe")
 	fresh.settle(probe, done)
 	fresh.settle(fresh.acquire(request(keyOf(2))), done)
-	require.Equal(t, GateHalt, b.refused(request(keyOf(3))).Gate, "the worker with the dead token")
+	require.Equal(t, GateHalt, b.refused(request(keyOf(3))).Gate, "the worker with the refused token stays blocked")
 	_, err := b.Resume(t.Context(), "main", "", "someone")
 	require.NoError(t, err)
 	b.acquire(request(keyOf(3)))
 }
 
-// Two dead tokens once lifted each other's halt for ever, a probe a second.
+// Regression: two refused tokens ended each other's halt indefinitely, with one probe a
+// second.
 func TestEachRefusedTokenProbesOnceUntilAResume(t *testing.T) {
 	t.Parallel()
 	first := newBench(t, withToken("dead1"))
@@ -68,7 +69,7 @@ func TestEachRefusedTokenProbesOnceUntilAResume(t *testing.T) {
 		ref := b.refused(request(keyOf(4)))
 		require.Equal(t, GateHalt, ref.Gate)
 		require.Equal(t, string(tasks.Authentication), ref.Reason)
-		require.InDelta(t, 86400, ref.RetryAfter.Seconds(), about.Seconds(), "a person must act")
+		require.InDelta(t, 86400, ref.RetryAfter.Seconds(), about.Seconds(), "only an operator reopens it")
 	}
 	state, err := first.State(t.Context())
 	require.NoError(t, err)
@@ -77,7 +78,7 @@ func TestEachRefusedTokenProbesOnceUntilAResume(t *testing.T) {
 	}
 	good := benchOn(t, first.rdb, withToken("good"))
 	good.settle(good.acquire(request(keyOf(5))), done)
-	require.Equal(t, GateHalt, first.refused(request(keyOf(6))).Gate, "a third token lifts the halt for itself")
+	require.Equal(t, GateHalt, first.refused(request(keyOf(6))).Gate, "a third token ends the halt for its own worker only")
 	require.Equal(t, GateHalt, second.refused(request(keyOf(6))).Gate)
 	_, err = first.Resume(t.Context(), "main", "", "someone")
 	require.NoError(t, err)
@@ -103,7 +104,7 @@ func TestQuotaHaltsThePathAndIsProbedEachHour(t *testing.T) {
 	require.Empty(t, b.field(mainRecognize, "halt_reason"))
 }
 
-func TestBlockedIsProbedOnlyWhereItMayPass(t *testing.T) {
+func TestOnlyProbeableBlocksAreProbed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	maybe := CallReport{Outcome: tasks.Blocked, Channel: tasks.ChannelAccount, Halt: "source", Probeable: true}
@@ -113,10 +114,10 @@ func TestBlockedIsProbedOnlyWhereItMayPass(t *testing.T) {
 	never := maybe
 	never.Probeable = false
 	b.settle(b.acquire(request(keyOf(2))), never)
-	require.InDelta(t, 86400, b.refused(request(keyOf(3))).RetryAfter.Seconds(), about.Seconds(), "a person must act")
+	require.InDelta(t, 86400, b.refused(request(keyOf(3))).RetryAfter.Seconds(), about.Seconds(), "only an operator reopens it")
 }
 
-func TestResumeLetsOneProbeThroughAndOldCallsCannotHaltAgain(t *testing.T) {
+func TestResumeAdmitsOneProbeAndOldCallsCannotHaltAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	before := b.acquire(request(keyOf(0)))
@@ -132,7 +133,7 @@ func TestResumeLetsOneProbeThroughAndOldCallsCannotHaltAgain(t *testing.T) {
 	b.acquire(request(keyOf(2)))
 }
 
-func TestAPersonHaltsASourceUntilATime(t *testing.T) {
+func TestOperatorHaltsASourceUntilAProbe(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	n, err := b.Halt(t.Context(), Halt{Source: "main", Reason: "maintenance window", By: "ops", ProbeAfter: time.Hour})
@@ -144,7 +145,7 @@ func TestAPersonHaltsASourceUntilATime(t *testing.T) {
 	require.ErrorContains(t, err, "Reason")
 }
 
-func TestAUsedUpQuotaFailsFastWhereAsked(t *testing.T) {
+func TestQuotaHaltFailsFastIfConfigured(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.QuotaFull = tasks.QuotaFailFast })
 	b.settle(b.acquire(request(keyOf(1))), noQuota)

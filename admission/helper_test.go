@@ -17,7 +17,7 @@ import (
 	"reprise/tasks"
 )
 
-// bench is a set of gates on a database of the test's own.
+// bench is Gates on a Redis database of the test's own.
 type bench struct {
 	*Gates
 	t   testing.TB
@@ -32,7 +32,7 @@ func newBench(t testing.TB, change func(*Config)) *bench {
 func benchOn(t testing.TB, rdb *redis.Client, change func(*Config)) *bench {
 	t.Helper()
 	cfg := DefaultConfig()
-	cfg.Timeout = cfg.PermitTTL - trustMargin // a busy machine is not what the tests are about
+	cfg.Timeout = cfg.PermitTTL - trustMargin // a busy machine must not fail a test
 	if change != nil {
 		change(&cfg)
 	}
@@ -147,12 +147,12 @@ const mainRecognize = "state:main:recognize"
 
 const (
 	patience = time.Minute // ends a test that hangs
-	about    = time.Minute // how long a test may have been kept waiting before it saw what is left of a wait
+	about    = time.Minute // tolerance of waits on a busy machine
 )
 
 var (
 	done      = CallReport{Outcome: tasks.Match, Channel: tasks.ChannelSuccess, PossiblyBilled: true, UnitsUsed: 1, Latency: 200 * time.Millisecond, ClearRecord: true}
 	failed    = CallReport{Outcome: tasks.Unavailable, Channel: tasks.ChannelFailure, Counted: true, PossiblyBilled: true, UnitsUsed: 1, Latency: time.Second}
-	late      = CallReport{Outcome: tasks.Match, Channel: tasks.ChannelSuccess, PossiblyBilled: true, UnitsUsed: 1, Latency: time.Minute} // what is measured in latencies takes long
+	late      = CallReport{Outcome: tasks.Match, Channel: tasks.ChannelSuccess, PossiblyBilled: true, UnitsUsed: 1, Latency: time.Minute} // so that two latencies outlast the test
 	throttled = CallReport{Outcome: tasks.Throttled, Channel: tasks.ChannelExcluded, Latency: 20 * time.Millisecond}
 )

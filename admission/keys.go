@@ -84,7 +84,7 @@ func EndedField(key string, generation int64) string { return fmt.Sprintf("%s@%d
 //	last_outcome, spent_ms, first_failure_at
 //	failed_source, source_failures           source of the last failure, failures in a row on it
 //	lost_attempt, lost_source, lost_units, lost_admitted_at, lost_budgets   the attempt before, if it was lost
-//	lost_reported                            an attempt that was told of the lost one was used and settled
+//	lost_reported                            a later attempt, used and settled, has reported the lost one
 //
 // budget:<scope>:<period>: reserved, spent; reserved + spent ≤ cap. period is 2026-11-30
 // or 2026-11. While spent is missing, spent_at:<ms> is what was spent at that moment.

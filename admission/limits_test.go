@@ -18,7 +18,7 @@ func TestLimitsChangeForEveryWorkerWithoutARestart(t *testing.T) {
 	b := newBench(t, oneSource(Limits{Concurrency: 1}))
 	other := benchOn(t, b.rdb, oneSource(Limits{Concurrency: 9})) // another version of the configuration
 	b.acquire(request(keyOf(1)))
-	require.Equal(t, GateConcurrency, other.refused(request(keyOf(2))).Gate, "configuration only seeds")
+	require.Equal(t, GateConcurrency, other.refused(request(keyOf(2))).Gate, "the configuration only seeds limits")
 	state, err := other.State(t.Context())
 	require.NoError(t, err)
 	first := state.Revision
@@ -35,14 +35,14 @@ func TestLimitsChangeForEveryWorkerWithoutARestart(t *testing.T) {
 	inForce, rev, err := other.LimitsInForce(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "ops lead", rev.By)
-	require.Equal(t, first+1, rev.Number, "a seed that changes nothing is no revision")
+	require.Equal(t, first+1, rev.Number, "a seed without changes does not raise the revision")
 	require.Contains(t, inForce, Limit{Scope: "main:recognize", Name: "concurrency", Value: "2"})
 	drift, err := other.Drift(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []Limit{{Scope: "main:recognize", Name: "concurrency", Value: "9"}}, drift)
 }
 
-func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidLimitsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	for _, l := range []Limit{
@@ -50,7 +50,7 @@ func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 		{Scope: "other:recognize", Name: "concurrency", Value: "1"},
 		{Scope: "global", Name: "concurrency", Value: "-1"},
 		{Scope: "group/x", Name: "ceiling", Value: "1001"},
-		{Scope: "group/x", Name: "source", Value: "nobody"},
+		{Scope: "group/x", Name: "source", Value: "unknown"},
 		{Scope: "group/x y", Name: "ceiling", Value: "1"},
 	} {
 		_, err := b.SetLimits(t.Context(), []Limit{l}, "ops")
@@ -60,7 +60,7 @@ func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "who")
 }
 
-func TestLimitsAreLoadedAgainWhenRedisLostThem(t *testing.T) {
+func TestLimitsAreSeededAgainAfterDataLoss(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{Concurrency: 1}))
 	b.acquire(request(keyOf(1)))
@@ -75,7 +75,7 @@ func backfill(name string) Request {
 	return r
 }
 
-func TestAGroupsCeilingLeavesTheRestToLiveWork(t *testing.T) {
+func TestGroupCeilingLimitsItsPermits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		oneSource(Limits{Concurrency: 10})(c)
@@ -92,7 +92,7 @@ func TestAGroupsCeilingLeavesTheRestToLiveWork(t *testing.T) {
 	require.Equal(t, GateConcurrency, b.refused(request(keyOf(20))).Gate)
 }
 
-func TestAGroupsCeilingHoldsForTheRate(t *testing.T) {
+func TestGroupCeilingLimitsItsRate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		oneSource(Limits{RequestsPerMinute: 1})(c)
@@ -127,7 +127,7 @@ func TestAGroupHasItsOwnBudgetAndSource(t *testing.T) {
 	b.acquire(request(keyOf(4)))
 }
 
-func TestANewGroupCanBeSetLive(t *testing.T) {
+func TestLimitsOfANewGroupCanBeSetAtRuntime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{Concurrency: 10}))
 	_, err := b.SetLimits(t.Context(), limit(ScopeOfGroup("backfill"), "ceiling", "100"), "ops")
@@ -142,8 +142,8 @@ func TestConfigurationNamesEveryWrongField(t *testing.T) {
 	c := DefaultConfig()
 	c.Paths = map[tasks.Path]Limits{tasks.Recognize: {Concurrency: 30, RequestBurst: 5, UnitsPerDay: 10, UnitsPerMonth: 5}}
 	c.Global.Concurrency = 20
-	c.PerSource = map[string]map[tasks.Path]Limits{"nobody": {}, "main": {tasks.Upload: {Concurrency: -3}}}
-	c.Groups = map[string]Group{"x": {Ceiling: 1.5, Source: "nobody"}}
+	c.PerSource = map[string]map[tasks.Path]Limits{"unknown": {}, "main": {tasks.Upload: {Concurrency: -3}}}
+	c.Groups = map[string]Group{"x": {Ceiling: 1.5, Source: "unknown"}}
 	c.AIMD.Start = 0
 	c.Breaker.CooldownMax = 1
 	c.RenewEvery = c.PermitTTL
@@ -155,8 +155,8 @@ func TestConfigurationNamesEveryWrongField(t *testing.T) {
 		{"limits.recognize.concurrency 30", "limits.global.concurrency 20"},
 		{"limits.recognize.request_burst 5", "limits.recognize.requests_per_minute"},
 		{"limits.recognize.units_per_day 10", "limits.recognize.units_per_month 5"},
-		{"sources.nobody.limits: unknown source"}, {"sources.main.limits.upload.concurrency -3"},
-		{"groups.x.ceiling 1.5"}, {`groups.x.source "nobody"`},
+		{"sources.unknown.limits: unknown source"}, {"sources.main.limits.upload.concurrency -3"},
+		{"groups.x.ceiling 1.5"}, {`groups.x.source "unknown"`},
 		{"aimd.start 0", "aimd.floor 1"}, {"breaker.cooldown_max", "breaker.cooldown 5s"},
 		{"RenewEvery", "PermitTTL 12s"}, {"time_zone"}, {"month_anchor 31"}, {"Prefix"},
 	} {

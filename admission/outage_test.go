@@ -15,7 +15,7 @@ import (
 	"reprise/tasks"
 )
 
-// behindProxy is gates whose every byte to Redis passes a proxy.
+// behindProxy is Gates that reach Redis through a proxy.
 func behindProxy(t *testing.T, change func(*Config)) (*bench, *redistest.Proxy) {
 	t.Helper()
 	direct := redistest.DB(t)
@@ -35,7 +35,7 @@ func behindProxy(t *testing.T, change func(*Config)) (*bench, *redistest.Proxy) 
 	return &bench{Gates: g, t: t, rdb: direct}, proxy
 }
 
-func TestALostReplyIsAskedForAgainAndChargesOnce(t *testing.T) {
+func TestOperationWithALostReplyIsRepeatedAndChargesOnce(t *testing.T) {
 	t.Parallel()
 	b, proxy := behindProxy(t, oneSource(Limits{UnitsPerDay: 10}))
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
@@ -53,7 +53,7 @@ func TestALostReplyIsAskedForAgainAndChargesOnce(t *testing.T) {
 	}
 }
 
-func TestRedisCutFailsClosedAndEverythingGoesOnAfterwards(t *testing.T) {
+func TestAdmissionFailsClosedWithoutRedisAndRecovers(t *testing.T) {
 	t.Parallel()
 	b, proxy := behindProxy(t, oneSource(Limits{Concurrency: 2}))
 	p := b.acquire(request(keyOf(1)))
@@ -70,7 +70,7 @@ func TestRedisCutFailsClosedAndEverythingGoesOnAfterwards(t *testing.T) {
 	b.settle(b.acquire(request(keyOf(2))), done)
 }
 
-func TestAGrantWhoseAnswerNeverCameIsGivenBack(t *testing.T) {
+func TestPermitWhoseReplyWasLostIsReleased(t *testing.T) {
 	t.Parallel()
 	b, proxy := behindProxy(t, func(c *Config) {
 		oneSource(Limits{Concurrency: 1, UnitsPerDay: 10})(c)
@@ -78,7 +78,7 @@ func TestAGrantWhoseAnswerNeverCameIsGivenBack(t *testing.T) {
 	})
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 0)
-	proxy.Blackhole() // Redis does the work, nobody hears of it
+	proxy.Blackhole() // Redis runs the script, the reply is lost
 	r := request(keyOf(1))
 	_, err = b.Acquire(t.Context(), r)
 	require.ErrorIs(t, err, ErrUnavailable)
@@ -94,7 +94,7 @@ func TestAGrantWhoseAnswerNeverCameIsGivenBack(t *testing.T) {
 	require.EqualValues(t, 0, b.num("budget:"+p.budgets, "spent"))
 }
 
-func TestAPermitThatCannotBeRenewedStopsBeingValid(t *testing.T) {
+func TestPermitThatCannotBeRenewedBecomesInvalid(t *testing.T) {
 	t.Parallel()
 	b, proxy := behindProxy(t, func(c *Config) {
 		c.PermitTTL, c.RenewEvery, c.Timeout = 4*time.Second, 200*time.Millisecond, 2*time.Second
@@ -108,7 +108,7 @@ func TestAPermitThatCannotBeRenewedStopsBeingValid(t *testing.T) {
 	proxy.Cut()
 	require.Eventually(t, func() bool { return p.Valid() != nil }, patience, 20*time.Millisecond)
 	proxy.Restore()
-	// Nobody took its place: once confirmed it holds again.
+	// No other call got the permit: once confirmed it is valid again.
 	require.Eventually(t, func() bool { return p.Valid() == nil || p.lost.Load() }, patience, 20*time.Millisecond)
 }
 
@@ -146,8 +146,8 @@ func TestOneWorkersOperationsShareRoundTrips(t *testing.T) {
 	require.Less(t, calls, workers*each/2, "%d tasks", workers*each)
 }
 
-// A Redis without memory grants nothing, but what ends is given back.
-func TestAPermitGoesBackToARedisWithoutMemory(t *testing.T) {
+// A Redis without memory grants no permit, but permits are still released.
+func TestPermitIsReleasedWhenRedisIsOutOfMemory(t *testing.T) {
 	t.Parallel()
 	b := benchOn(t, redistest.NewServer(t).Client(), oneSource(Limits{UnitsPerDay: 10}))
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// flag is asynq's pause flag of one queue, as its Inspector would show it.
+// asynqFlag is asynq's pause flag of one queue, as its Inspector would show it.
 type asynqFlag struct {
 	on   bool
 	fail bool
@@ -26,7 +26,7 @@ func (f *asynqFlag) to(on bool) error {
 
 const queue = "recognize"
 
-// turn is one round of a worker's reconciling.
+// turn reconciles once, as a worker does.
 func turn(t *testing.T, p *Pauses, f *asynqFlag) (Action, error) {
 	t.Helper()
 	s, err := p.State(t.Context(), queue)
@@ -59,7 +59,7 @@ func TestManualAndAutomaticReasonsNeverUndoEachOther(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{ReasonManual}, names(s))
 	settled(t, p, f)
-	require.True(t, f.on, "the person's pause stays")
+	require.True(t, f.on, "the manual pause stays")
 	_, _, err = p.Remove(t.Context(), queue, ReasonManual)
 	require.NoError(t, err)
 	settled(t, p, f)
@@ -74,7 +74,7 @@ func names(s PauseState) []string {
 	return out
 }
 
-func TestReasonsKeepTheirEvidenceAndEndByThemselves(t *testing.T) {
+func TestReasonsKeepTheirEvidenceAndExpire(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	p := b.Pauses()
@@ -95,7 +95,7 @@ func TestReasonsKeepTheirEvidenceAndEndByThemselves(t *testing.T) {
 	require.ErrorContains(t, err, "manual or auto:")
 }
 
-func TestAFlagSetElsewhereIsAdoptedAsManual(t *testing.T) {
+func TestFlagSetElsewhereIsAdoptedAsAManualReason(t *testing.T) {
 	t.Parallel()
 	p, f := newBench(t, nil).Pauses(), &asynqFlag{on: true}
 	settled(t, p, f)
@@ -105,7 +105,7 @@ func TestAFlagSetElsewhereIsAdoptedAsManual(t *testing.T) {
 	require.True(t, f.on)
 }
 
-func TestAFlagClearedElsewhereOpensTheQueueForAWhile(t *testing.T) {
+func TestFlagClearedElsewhereKeepsAutomaticReasonsOutForAWhile(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	p, f := b.Pauses(), &asynqFlag{}
@@ -113,11 +113,11 @@ func TestAFlagClearedElsewhereOpensTheQueueForAWhile(t *testing.T) {
 	_, _, err := p.Add(t.Context(), queue, auto)
 	require.NoError(t, err)
 	settled(t, p, f)
-	f.on = false // asynq's page
+	f.on = false // on asynq's web page
 	settled(t, p, f)
 	_, changed, err := p.Add(t.Context(), queue, auto)
 	require.NoError(t, err)
-	require.False(t, changed, "the person's word holds while admission still refuses")
+	require.False(t, changed, "the operator keeps automatic reasons out")
 	settled(t, p, f)
 	require.False(t, f.on)
 	b.set("pause:"+queue, "override_until", 1)
@@ -126,7 +126,7 @@ func TestAFlagClearedElsewhereOpensTheQueueForAWhile(t *testing.T) {
 	require.True(t, changed)
 }
 
-func TestACrashBetweenIntentAndFlagIsFinishedNotMisread(t *testing.T) {
+func TestCrashWhileChangingTheFlagIsCompleted(t *testing.T) {
 	t.Parallel()
 	p, f := newBench(t, nil).Pauses(), &asynqFlag{fail: true}
 	_, _, err := p.Add(t.Context(), queue, PauseReason{Name: "auto:halt", By: "w"})
@@ -140,7 +140,7 @@ func TestACrashBetweenIntentAndFlagIsFinishedNotMisread(t *testing.T) {
 	require.Equal(t, []string{"auto:halt"}, names(s), "neither adopted as manual nor dropped")
 	require.True(t, f.on)
 
-	// The flag was set and the worker died before it could say so.
+	// The flag was changed and the worker died before it confirmed that.
 	_, _, err = p.Remove(t.Context(), queue, "*")
 	require.NoError(t, err)
 	s, err = p.State(t.Context(), queue)
@@ -154,7 +154,7 @@ func TestACrashBetweenIntentAndFlagIsFinishedNotMisread(t *testing.T) {
 	require.Equal(t, flagOff, s.flag)
 }
 
-func TestTwoWorkersReconcilingDoNotMisreadEachOther(t *testing.T) {
+func TestTwoWorkersReconcileWithoutConflict(t *testing.T) {
 	t.Parallel()
 	p, f := newBench(t, nil).Pauses(), &asynqFlag{}
 	_, _, err := p.Add(t.Context(), queue, PauseReason{Name: "auto:halt", By: "w"})
@@ -163,7 +163,7 @@ func TestTwoWorkersReconcilingDoNotMisreadEachOther(t *testing.T) {
 	require.NoError(t, err)
 	settled(t, p, f) // … the other pauses …
 	action := Reconcile(slow, f.on)
-	require.Equal(t, ActionAdopt, action, "… and the flag looks foreign")
+	require.Equal(t, ActionAdopt, action, "… so the flag looks as if it was set elsewhere")
 	require.ErrorIs(t, p.Apply(t.Context(), queue, slow, action, f), ErrRaced)
 	s, err := p.State(t.Context(), queue)
 	require.NoError(t, err)

@@ -13,14 +13,14 @@ import (
 	"reprise/tasks"
 )
 
-// model is what a schedule of acquires, settles, expiries and crashes must
-// never break, whatever its order.
+// model checks the invariants that hold after any order of acquires, settles, expiries
+// and crashes.
 type model struct {
 	t     *testing.T
 	gates []*bench
 	held  []*Permit // of live workers
-	dead  []*Permit // of workers that died: nobody will settle them, unless late
-	used  int64     // units of settled calls, as a person would bill them
+	dead  []*Permit // of workers that died: settled late or never
+	used  int64     // units of settled calls
 	kept  int64     // units of dead attempts that may have been billed
 }
 
@@ -44,7 +44,7 @@ func (m *model) acquire(rt *rapid.T) {
 	if err != nil {
 		return
 	}
-	again, err := b.Acquire(m.t.Context(), r) // a lost reply, asked for again
+	again, err := b.Acquire(m.t.Context(), r) // a repeat after a lost reply
 	require.NoError(rt, err)
 	require.Equal(rt, p.Record, again.Record)
 	m.held = append(m.held, p)
@@ -69,7 +69,7 @@ func (m *model) crash(rt *rapid.T) {
 	if i, ok := m.any(rt, m.held); ok {
 		p := m.held[i]
 		m.held = append(m.held[:i], m.held[i+1:]...)
-		for _, b := range m.gates { // its worker renews no more
+		for _, b := range m.gates { // its worker does not renew it any more
 			b.mu.Lock()
 			delete(b.permits, p.AttemptID)
 			b.mu.Unlock()
@@ -80,8 +80,8 @@ func (m *model) crash(rt *rapid.T) {
 	}
 }
 
-// lateSettle is a worker that was frozen, not dead. Only an attempt that Redis
-// still knows can be put right, so only those are tried.
+// lateSettle settles for a worker that was suspended, not dead. Only an attempt that
+// Redis still knows can be corrected.
 func (m *model) lateSettle(rt *rapid.T) {
 	i, ok := m.any(rt, m.dead)
 	if !ok {
@@ -110,7 +110,7 @@ func (m *model) check(rt *rapid.T) {
 		name := strings.TrimPrefix(k, b.cfg.Prefix)
 		reserved, spent := b.num(name, "reserved"), b.num(name, "spent")
 		require.LessOrEqual(rt, reserved+spent, int64(modelCap), "used ≤ budget")
-		require.GreaterOrEqual(rt, reserved+spent, m.used+m.kept, "nothing that may be billed is forgotten")
+		require.GreaterOrEqual(rt, reserved+spent, m.used+m.kept, "all units that may be billed are counted")
 	}
 	live, err := b.rdb.ZCount(m.t.Context(), b.key("permits"), fmt.Sprint(time.Now().UnixMilli()), "+inf").Result()
 	require.NoError(rt, err)
@@ -118,7 +118,7 @@ func (m *model) check(rt *rapid.T) {
 	require.EqualValues(rt, len(m.held), live)
 }
 
-func TestAnyInterleavingKeepsBudgetsAndPermits(t *testing.T) {
+func TestAnyInterleavingKeepsBudgetsAndPermitsWithinTheirLimits(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.DB(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -127,7 +127,7 @@ func TestAnyInterleavingKeepsBudgetsAndPermits(t *testing.T) {
 		for range 2 {
 			m.gates = append(m.gates, benchOn(t, rdb, func(c *Config) {
 				c.Paths = map[tasks.Path]Limits{tasks.Recognize: {Concurrency: modelPermits, UnitsPerDay: modelCap}}
-				c.PermitTTL = 10 * time.Minute // they end when the schedule says so
+				c.PermitTTL = 10 * time.Minute // the schedule expires them
 			}))
 		}
 		_, err := m.gates[0].Acquire(t.Context(), request(keyOf(0)))
@@ -139,7 +139,7 @@ func TestAnyInterleavingKeepsBudgetsAndPermits(t *testing.T) {
 	})
 }
 
-// converges settles and expires everything: nothing may be left behind.
+// converges settles and expires everything: no permit and no reservation may remain.
 func (m *model) converges(rt *rapid.T) {
 	for len(m.held) > 0 {
 		m.settle(rt)

@@ -56,12 +56,11 @@ func TestARateIsNeverExceededByAllWorkersTogether(t *testing.T) {
 	b := newBench(t, limits)
 	admitted, took := race(t, []*bench{b, benchOn(t, b.rdb, limits)}, 32, 2*time.Second)
 	require.LessOrEqual(t, float64(admitted), 200*took.Seconds()+5)
-	require.Greater(t, admitted, int64(5), "more than the burst") // how many is a matter of the machine
+	require.Greater(t, admitted, int64(5), "more than the burst") // how many depends on the machine
 }
 
-// The other half of the promise, at the pace of the test: after the burst every
-// interval brings one call, whatever was refused in between.
-func TestNothingOfARateIsLost(t *testing.T) {
+// After the burst every interval admits one call, whatever was refused in between.
+func TestRefusalsLeaveNoPartOfARateUnused(t *testing.T) {
 	t.Parallel()
 	limits := oneSource(Limits{RequestsPerMinute: 1, RequestBurst: 5})
 	b := newBench(t, limits)
@@ -80,7 +79,7 @@ func TestNothingOfARateIsLost(t *testing.T) {
 	require.Equal(t, GateRequests, b.refused(request(keyOf(99))).Gate)
 }
 
-func TestUnitsPerMinuteChargeWhatACallNeeds(t *testing.T) {
+func TestUnitRateChargesTheUnitsOfACall(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerMinute: 1, UnitBurst: 10}))
 	r := request(keyOf(1))
@@ -97,7 +96,7 @@ func TestUnitsPerMinuteChargeWhatACallNeeds(t *testing.T) {
 	b.acquire(r)
 }
 
-func TestACallLargerThanTheBurstWaitsForAFullBucketAndPaysInFull(t *testing.T) {
+func TestCallLargerThanTheBurstWaitsForAFullBucket(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerMinute: 1, UnitBurst: 10}))
 	r := request(keyOf(1))
@@ -108,7 +107,7 @@ func TestACallLargerThanTheBurstWaitsForAFullBucketAndPaysInFull(t *testing.T) {
 	require.Greater(t, ref.RetryAfter, 20*time.Minute)
 }
 
-func TestUnitsTakenBeforeAnIdleTimeAreNotGivenBackTwice(t *testing.T) {
+func TestUnitsTakenBeforeTheRateWasIdleAreNotGivenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerMinute: 1, UnitBurst: 10}))
 	r := request(keyOf(1))
@@ -154,9 +153,9 @@ func TestClockStepDoesNotStopTheFleet(t *testing.T) {
 	require.Less(t, ends, float64(time.Now().Add(time.Minute).UnixMilli()))
 }
 
-// A start is a whole number of µs: rounded later, it once lay before the moment
-// its gate was idle, and nothing was given back.
-func TestUnitsAreGivenBackWhateverTheFractionOfAnInterval(t *testing.T) {
+// Regression: a start that was rounded to µs too late lay before the moment its gate was
+// idle, and nothing was given back.
+func TestUnitsAreGivenBackAfterAFractionalInterval(t *testing.T) {
 	t.Parallel()
 	for i := range 20 {
 		b := newBench(t, func(c *Config) {

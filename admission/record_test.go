@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// renew rebuilds a record that Redis lost while the call was on its way; the
-// same attempt may ask once more, when the answer to its acquire was lost.
-func TestARebuiltRecordAnswersItsAttemptAgain(t *testing.T) {
+// renew rebuilds a record that Redis lost during the call. The same attempt may acquire
+// once more, if the reply to its acquire was lost.
+func TestRebuiltRecordRepeatsTheAnswerToItsAttempt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	r := request(keyOf(0))
@@ -49,7 +49,7 @@ func TestAnUnreadableRecordAffectsOnlyItsTask(t *testing.T) {
 	}
 }
 
-func TestALivePermitKeepsItsKeyOutThoughTheRecordIsLost(t *testing.T) {
+func TestPermitWithoutARecordStillBlocksItsKey(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.acquire(request(keyOf(0)))
@@ -61,9 +61,9 @@ func TestALivePermitKeepsItsKeyOutThoughTheRecordIsLost(t *testing.T) {
 	b.acquire(request(keyOf(0)))
 }
 
-// It keeps it out for as long as the call runs: once it was renewed no more,
-// and another call of the task was admitted beside it.
-func TestACallOnItsWayIsRenewedThoughItsRecordIsLost(t *testing.T) {
+// Regression: the permit of a call without a record was not renewed, and another call of
+// the task was admitted beside it.
+func TestSentCallIsRenewedAfterItsRecordIsLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
 	r := request(keyOf(0))
@@ -85,7 +85,7 @@ func TestACallOnItsWayIsRenewedThoughItsRecordIsLost(t *testing.T) {
 	require.EqualValues(t, 1, b.num("budget:"+p.budgets, "spent"))
 }
 
-// A later version may add to a record: what this one knows of it still counts.
+// A later version may add fields to a record: the known ones still count.
 func TestARecordWithFieldsOfALaterVersionKeepsItsHistory(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

@@ -14,8 +14,7 @@ import (
 	"reprise/tasks"
 )
 
-// upstream is a model of an AudD account: a token bucket, calls in flight
-// counted down before the last byte of the answer, a latency.
+// upstream models an AudD account: a token bucket, a limit of calls in flight, a latency.
 type upstream struct {
 	rate, burst float64 // requests a second; 0 = no limit
 	inflight    int     // 0 = no limit
@@ -62,8 +61,8 @@ func (a *agenda) Pop() any {
 	return e
 }
 
-// world runs slots against an upstream in virtual time: the real scripts, on a
-// Redis whose clock is ours.
+// world runs slots against an upstream in virtual time: the real scripts, on a Redis
+// with a simulated clock.
 type world struct {
 	t      *testing.T
 	g      *Gates
@@ -157,7 +156,7 @@ func (w *world) run(slots int, warm, measured time.Duration) (perSecond, share f
 	return float64(allowed) / measured.Seconds(), float64(refused) / float64(max(1, allowed+refused))
 }
 
-func TestLearningAnUnknownAccount(t *testing.T) {
+func TestAIMDLearnsAnUnknownAccount(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string

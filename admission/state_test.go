@@ -9,7 +9,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestPeekTellsWhatATaskWaitsFor(t *testing.T) {
+func TestTaskStateShowsWhatATaskWaitsFor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		oneSource(Limits{Concurrency: 4, RequestsPerMinute: 600, RequestBurst: 10, UnitsPerDay: 10})(c)
@@ -56,7 +56,7 @@ func TestPeekTellsWhatATaskWaitsFor(t *testing.T) {
 	require.ErrorContains(t, err, "nonsense")
 }
 
-func TestSourcesSnapshotShowsEverySourceAndWhatWasLearned(t *testing.T) {
+func TestStateShowsEverySourceAndItsLearnedLimits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, twoSources(HealthAware))
 	b.acquire(request(keyOf(1)))

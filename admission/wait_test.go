@@ -25,7 +25,7 @@ func (b *bench) admit(ctx context.Context, r Request) (*Permit, error) {
 	}
 }
 
-// lineUp lets a task wait after a refusal; it says its key when it gets its turn.
+// lineUp lets a task wait after a refusal; it sends its key when it gets its turn.
 func (b *bench) lineUp(turns chan<- string, key string, refusal Refusal) {
 	go func() {
 		if b.Wait(b.t.Context(), request(key), &refusal) == nil {
@@ -46,12 +46,12 @@ func next(t *testing.T, turns <-chan string) string {
 	case key := <-turns:
 		return key
 	case <-time.After(patience):
-		require.Fail(t, "nobody gets a turn")
+		require.Fail(t, "no waiter got a turn")
 		return ""
 	}
 }
 
-func TestWhoWaitsLongestGetsAPermitFirst(t *testing.T) {
+func TestLongestWaiterGetsTheNextPermit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{Concurrency: 1}))
 	running := b.acquire(request("recognize_first"))
@@ -64,29 +64,29 @@ func TestWhoWaitsLongestGetsAPermitFirst(t *testing.T) {
 		b.settle(running, done)
 		require.Equal(t, keyOf(i), next(t, turns))
 		if i < waiting-1 {
-			require.Equal(t, GateConcurrency, b.refused(request("recognize_newcomer")).Gate, "the permit is free, and not for a newcomer")
+			require.Equal(t, GateConcurrency, b.refused(request("recognize_newcomer")).Gate, "the free permit is for the first waiter")
 		}
 		running = b.acquire(request(keyOf(i)))
 	}
 	require.Empty(t, turns)
 }
 
-func TestWhoWaitsLongestGetsTheFirstTurnAtARate(t *testing.T) {
+func TestLongestWaiterAsksFirstAtARate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	turns := make(chan string, 3)
 	for i, after := range []time.Duration{time.Hour, time.Hour, time.Millisecond} {
 		b.lineUp(turns, keyOf(i), Refusal{Gate: GateRequests, RetryAfter: after})
 	}
-	require.Equal(t, keyOf(0), next(t, turns), "the last one's time has come, and it gives it away")
+	require.Equal(t, keyOf(0), next(t, turns), "the timer of the last waiter wakes the first")
 	for i := 1; i < 3; i++ {
 		require.Equal(t, GateRequests, b.refused(request("recognize_newcomer")).Gate)
-		require.Equal(t, keyOf(i), next(t, turns), "a newcomer asks in the place of the first")
+		require.Equal(t, keyOf(i), next(t, turns), "the first waiter gets the newcomer's turn")
 	}
 	require.Empty(t, turns)
 }
 
-func TestWhoWaitsGetsThrough(t *testing.T) {
+func TestEveryWaiterIsAdmitted(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string]Limits{"permits": {Concurrency: 2}, "rate": {RequestsPerMinute: 6000}} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestWhoWaitsGetsThrough(t *testing.T) {
 	}
 }
 
-func TestAWaiterIsWokenByACallThatEndsHere(t *testing.T) {
+func TestSettleWakesAWaiter(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{Concurrency: 1}))
 	p := b.acquire(request(keyOf(1)))
@@ -133,7 +133,7 @@ func TestAWaiterIsWokenByACallThatEndsHere(t *testing.T) {
 	b.acquire(r)
 }
 
-func TestEndOfContextEndsTheWait(t *testing.T) {
+func TestCancelEndsTheWait(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{Concurrency: 1}))
 	b.acquire(request(keyOf(1)))

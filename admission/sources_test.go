@@ -25,7 +25,7 @@ func (b *bench) share(n int) map[string]int {
 	return got
 }
 
-func TestHealthAwareLeavesABadSourceASmallShare(t *testing.T) {
+func TestHealthAwareGivesAnUnhealthySourceASmallShare(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, twoSources(HealthAware))
 	b.acquire(request("recognize_seed"))
@@ -54,7 +54,7 @@ func TestRoundRobinTakesTurns(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 10, "b": 10}, newBench(t, twoSources(RoundRobin)).share(20))
 }
 
-func TestLeastInflightTakesTheIdleOne(t *testing.T) {
+func TestLeastInflightPicksTheLeastBusySource(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, twoSources(LeastInflight))
 	got := map[string]int{}
@@ -64,7 +64,7 @@ func TestLeastInflightTakesTheIdleOne(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 3, "b": 3}, got)
 }
 
-func TestAShutSourceIsLeftForTheOther(t *testing.T) {
+func TestBlockedSourceIsSkipped(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []SourcePolicy{HealthAware, RoundRobin, LeastInflight} {
 		b := newBench(t, twoSources(policy))
@@ -93,7 +93,7 @@ func TestExcludedAndPinnedSources(t *testing.T) {
 	require.True(t, ref.AllBlocked)
 }
 
-func TestAfterTwoFailuresOfATaskItsSourceGoesLast(t *testing.T) {
+func TestSourceIsTriedLastAfterTwoFailuresOfTheTask(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, twoSources(HealthAware))
 	for range 2 {
@@ -109,7 +109,7 @@ func TestAfterTwoFailuresOfATaskItsSourceGoesLast(t *testing.T) {
 	}
 }
 
-func TestBusyIsNotShut(t *testing.T) {
+func TestBusySourceIsNotBlocked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		twoSources(HealthAware)(c)
@@ -121,6 +121,6 @@ func TestBusyIsNotShut(t *testing.T) {
 	require.NoError(t, err)
 	ref := b.refused(request(keyOf(3)))
 	require.False(t, ref.AllBlocked)
-	require.Equal(t, GateConcurrency, ref.Gate, "the earliest reopening is named")
+	require.Equal(t, GateConcurrency, ref.Gate, "the source that admits first is named")
 	require.Equal(t, "b", ref.Source)
 }

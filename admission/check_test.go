@@ -9,54 +9,54 @@ import (
 	"reprise/tasks"
 )
 
-func TestAskTellsWhatAcquireWouldAndTakesNothing(t *testing.T) {
+func TestCheckPredictsAcquireAndTakesNothing(t *testing.T) {
 	t.Parallel()
 	g := newBench(t, nil)
 	open, err := g.Check(t.Context(), tasks.Recognize, "", 1)
 	require.NoError(t, err)
 	require.Equal(t, []SourceCheck{{Source: "main"}}, open)
-	_, _, shut := AllBlocked(open)
-	require.False(t, shut)
+	_, _, blocked := AllBlocked(open)
+	require.False(t, blocked)
 
 	_, err = g.Halt(t.Context(), Halt{Source: "main", Path: tasks.Recognize, Reason: "quota", By: "test", ProbeAfter: time.Hour})
 	require.NoError(t, err)
 	open, err = g.Check(t.Context(), tasks.Recognize, "", 1)
 	require.NoError(t, err)
-	gate, wait, shut := AllBlocked(open)
-	require.True(t, shut)
+	gate, wait, blocked := AllBlocked(open)
+	require.True(t, blocked)
 	require.Equal(t, GateHalt, gate)
 	require.InDelta(t, time.Hour, wait, float64(about))
 
 	_, err = g.Resume(t.Context(), "main", tasks.Recognize, "test")
 	require.NoError(t, err)
-	for range 2 { // asking does not use the probe up
+	for range 2 { // a check does not use the probe
 		open, err = g.Check(t.Context(), tasks.Recognize, "", 1)
 		require.NoError(t, err)
 		require.Equal(t, []SourceCheck{{Source: "main", Probe: true}}, open)
 	}
 }
 
-// A budget that is used up to the last unit once looked open to a call of none.
-func TestAskKnowsWhetherTheUnitsStillFitTheBudget(t *testing.T) {
+// Regression: a used-up budget looked open to a check of zero units.
+func TestCheckComparesUnitsWithTheBudget(t *testing.T) {
 	t.Parallel()
 	g := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
 	_, err := g.Acquire(t.Context(), request(keyOf(0)))
 	g.seedAll(err, 8)
-	shut := func(units int64) (Gate, bool) {
+	blocked := func(units int64) (Gate, bool) {
 		open, err := g.Check(t.Context(), tasks.Recognize, "", units)
 		require.NoError(t, err)
-		gate, _, shut := AllBlocked(open)
-		return gate, shut
+		gate, _, blocked := AllBlocked(open)
+		return gate, blocked
 	}
-	_, no := shut(2)
+	_, no := blocked(2)
 	require.False(t, no)
-	gate, yes := shut(3)
+	gate, yes := blocked(3)
 	require.True(t, yes)
 	require.Equal(t, GateUnitsDay, gate)
-	_, no = shut(11)
-	require.False(t, no, "more than a whole budget: the task has to hear of it")
+	_, no = blocked(11)
+	require.False(t, no, "a call larger than the budget counts as admitted, so that its task is delivered and archived")
 	g.settle(g.acquire(request(keyOf(1))), done)
 	g.settle(g.acquire(request(keyOf(2))), done)
-	_, yes = shut(1)
+	_, yes = blocked(1)
 	require.True(t, yes)
 }
