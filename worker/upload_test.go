@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"reprise/store"
 	"reprise/tasks"
 	"reprise/worker"
+	"reprise/worker/record"
 )
 
 // track writes a file of distinct content and returns the payload of its upload.
@@ -173,25 +175,32 @@ func TestVerifyByRecognitionLeavesAnUploadThatDidNotArriveToAnOperator(t *testin
 	require.Equal(t, tasks.Hold, s.Verdict)
 }
 
+// uncertain gives an upload a send whose worker died, and its verdict hold.
+func (r *rig) uncertain(p tasks.Payload) idempotency.UploadStatus {
+	r.t.Helper()
+	ctx, at := r.t.Context(), time.Now().Add(-time.Hour)
+	_, err := r.ledger.Latch(ctx, idempotency.LatchRequest{
+		Key: p.Key, AttemptID: "sent", Source: "main", AudioID: *p.Params.AudioID, SHA256: p.Input.SHA256, Timeout: time.Minute, At: at,
+		Verify: idempotency.VerifyRecognize,
+	})
+	require.NoError(r.t, err)
+	st, err := r.ledger.Expire(ctx, p.Key, time.Now())
+	require.NoError(r.t, err)
+	require.Equal(r.t, idempotency.Uncertain, st.State)
+	require.NoError(r.t, r.store.Settle(ctx, store.Settlement{
+		Key: p.Key, Path: tasks.Upload, Queue: "upload", Finished: true, Verdict: tasks.Hold, Outcome: tasks.Crash, Reason: "crash: uncertain", At: at,
+		Call: &store.Call{AttemptID: "sent", Key: p.Key, Source: "main", Path: tasks.Upload, Outcome: tasks.Crash, Verdict: tasks.Hold, At: at},
+	}))
+	return st
+}
+
 // A worker may die after the ledger has the answer and before the store has it.
 func TestHeldUploadThatTheLedgerHasAsArrivedIsSettled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, verifying)
 	p := r.track("between.wav", 23)
-	ctx, at := t.Context(), time.Now().Add(-time.Hour)
-	_, err := r.ledger.Latch(ctx, idempotency.LatchRequest{
-		Key: p.Key, AttemptID: "sent", Source: "main", AudioID: 23, SHA256: p.Input.SHA256, Timeout: time.Minute, At: at, Verify: idempotency.VerifyRecognize,
-	})
-	require.NoError(t, err)
-	st, err := r.ledger.Expire(ctx, p.Key, time.Now())
-	require.NoError(t, err)
-	require.Equal(t, idempotency.Uncertain, st.State)
-	require.NoError(t, r.store.Settle(ctx, store.Settlement{
-		Key: p.Key, Path: tasks.Upload, Queue: "upload", Finished: true, Verdict: tasks.Hold, Outcome: tasks.Crash, Reason: "crash: uncertain", At: at,
-		Call: &store.Call{AttemptID: "sent", Key: p.Key, Source: "main", Path: tasks.Upload, Outcome: tasks.Crash, Verdict: tasks.Hold, At: at},
-	}))
-	id := int64(23)
-	st, err = r.ledger.Verified(ctx, idempotency.Verification{Key: p.Key, Generation: st.Generation, Hit: &id, At: time.Now()})
+	ctx, st := t.Context(), r.uncertain(p)
+	st, err := r.ledger.Verified(ctx, idempotency.Verification{Key: p.Key, Generation: st.Generation, Hit: p.Params.AudioID, At: time.Now()})
 	require.NoError(t, err)
 	require.Equal(t, idempotency.Settled, st.State)
 	r.run()
@@ -199,5 +208,33 @@ func TestHeldUploadThatTheLedgerHasAsArrivedIsSettled(t *testing.T) {
 		s, err := r.store.TaskStatus(ctx, p.Key)
 		return err == nil && s.Verdict == tasks.Done
 	}), r.log.String())
+	require.Zero(t, r.sim.Bill().ByPath["recognize"]+r.sim.Bill().ByPath["upload"])
+}
+
+// The answer is paid for: it must reach the ledger although neither the ledger
+// nor the store took it when it came.
+func TestAnswerOfAVerificationInTheOutboxSettlesTheUpload(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{}, nil)
+	p := r.track("late-answer.wav", 24)
+	ctx, st := t.Context(), r.uncertain(p)
+	check, err := tasks.New(tasks.Recognize, p.Input, tasks.Params{Source: "main", Verifies: &tasks.Verification{Key: p.Key, Generation: st.Generation, Try: 1}}, 0)
+	require.NoError(t, err)
+	raw, err := json.Marshal(record.Entry{
+		Settlement: store.Settlement{
+			Key: check.Key, Path: tasks.Recognize, Queue: "recognize", Finished: true, Verdict: tasks.Done, Outcome: tasks.Match, Result: []byte("{}"), At: time.Now(),
+			Call: &store.Call{AttemptID: "check", Key: check.Key, Source: "main", Path: tasks.Recognize, Outcome: tasks.Match, Verdict: tasks.Done, Units: 1, At: time.Now()},
+		},
+		Verified: &idempotency.Verification{Key: p.Key, Generation: st.Generation, Hit: p.Params.AudioID, At: time.Now()},
+	})
+	require.NoError(t, err)
+	require.NoError(t, r.rdb.HSet(ctx, "reprise:{adm}:outbox", "check", raw).Err())
+	r.run()
+	require.True(t, eventually(20*time.Second, func() bool {
+		s, err := r.store.TaskStatus(ctx, p.Key)
+		return err == nil && s.Verdict == tasks.Done
+	}), r.log.String())
+	require.Equal(t, idempotency.Settled, r.ledgerState(p))
+	require.Equal(t, tasks.Match, r.verdict(check, 5*time.Second).Outcome)
 	require.Zero(t, r.sim.Bill().ByPath["recognize"]+r.sim.Bill().ByPath["upload"])
 }
