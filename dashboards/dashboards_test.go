@@ -11,7 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// series maps every name a query may use to its labels: a histogram has three.
+// series maps every name that a query may use to its labels. A histogram has
+// three names.
 func series() map[string][]string {
 	out := map[string][]string{}
 	for _, m := range Metrics {
@@ -35,8 +36,8 @@ var (
 	word      = regexp.MustCompile(`[a-zA-Z_:][\w:]*(\s*\()?`)
 )
 
-// faults reads a query as far as needed to find metrics and labels that do not
-// exist. It is no PromQL parser: a query it cannot follow is a fault, too.
+// faults finds unknown metrics and labels in a query. It is not a PromQL parser: a
+// query that it cannot read has a fault too.
 func faults(expr string, known map[string][]string) []string {
 	var found []string
 	expr = duration.ReplaceAllString(quoted.ReplaceAllString(expr, `""`), "")
@@ -67,20 +68,20 @@ func faults(expr string, known map[string][]string) []string {
 	}
 	for _, label := range labels {
 		if !slices.ContainsFunc(named, func(name string) bool { return slices.Contains(known[name], label) }) {
-			found = append(found, "nothing in it has the label "+label)
+			found = append(found, "no metric in it has the label "+label)
 		}
 	}
 	return found
 }
 
-func TestFaultsAreFound(t *testing.T) {
+func TestFaultsFindsUnknownMetricsAndLabels(t *testing.T) {
 	t.Parallel()
 	for name, expr := range map[string]string{
 		"unknown metric":            `sum(rate(reprise_typo_total[5m]))`,
 		"unknown label in braces":   `reprise_slots{colour="red"}`,
 		"unknown label in grouping": `sum by (colour) (reprise_slots)`,
 		"histogram without suffix":  `reprise_call_seconds`,
-		"nothing":                   `1 + 1`,
+		"no metric":                 `1 + 1`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,7 +115,7 @@ func load(t *testing.T) dashboard {
 	return d
 }
 
-func TestEveryPanelAsksForMetricsThatExist(t *testing.T) {
+func TestEveryPanelQueriesKnownMetrics(t *testing.T) {
 	t.Parallel()
 	d := load(t)
 	require.Equal(t, "reprise", d.UID)
@@ -127,8 +128,8 @@ func TestEveryPanelAsksForMetricsThatExist(t *testing.T) {
 		if p.Type == "row" {
 			continue
 		}
-		require.NotEmptyf(t, p.Description, "%s explains nothing", p.Title)
-		require.NotEmptyf(t, p.Targets, "%s asks nothing", p.Title)
+		require.NotEmptyf(t, p.Description, "%s has no description", p.Title)
+		require.NotEmptyf(t, p.Targets, "%s has no query", p.Title)
 		for _, target := range p.Targets {
 			require.Emptyf(t, faults(target.Expr, series()), "%s: %s", p.Title, target.Expr)
 		}
@@ -143,11 +144,11 @@ func TestEveryMetricIsOnTheDashboard(t *testing.T) {
 	raw, err := Files.ReadFile("reprise.json")
 	require.NoError(t, err)
 	for _, m := range Metrics {
-		require.Containsf(t, string(raw), m.Name, "nobody would see %s", m.Name)
+		require.Containsf(t, string(raw), m.Name, "no panel shows %s", m.Name)
 	}
 }
 
-func TestEveryRuleAsksForMetricsThatExist(t *testing.T) {
+func TestEveryRuleQueriesKnownMetrics(t *testing.T) {
 	t.Parallel()
 	raw, err := Files.ReadFile("rules.yml")
 	require.NoError(t, err)
@@ -171,16 +172,15 @@ func TestEveryRuleAsksForMetricsThatExist(t *testing.T) {
 				continue
 			}
 			require.NotEmptyf(t, r.Labels["severity"], "%s has no severity", r.Alert)
-			require.NotEmptyf(t, r.Annotations["summary"], "%s says nothing", r.Alert)
-			require.NotEmptyf(t, r.Annotations["description"], "%s does not say what to do", r.Alert)
+			require.NotEmptyf(t, r.Annotations["summary"], "%s has no summary", r.Alert)
+			require.NotEmptyf(t, r.Annotations["description"], "%s has no description", r.Alert)
 		}
 	}
 	require.Positive(t, count)
 }
 
-// The names in selectors are values of the closed enums; a typo there makes an
-// alert that never fires.
-func TestSelectorsNameKnownValues(t *testing.T) {
+// Selectors name values of the closed enums; with a typo an alert never fires.
+func TestSelectorsUseKnownValues(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"reprise.json", "rules.yml"} {
 		raw, err := Files.ReadFile(file)

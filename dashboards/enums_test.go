@@ -2,7 +2,7 @@ package dashboards
 
 import "reprise/tasks"
 
-// enums are the values that the labels of the closed sets can have.
+// enums maps each label with a closed set to its values.
 func enums() map[string][]string {
 	out := map[string][]string{
 		"state": {"pending", "active", "scheduled", "retry", "archived", "completed", "aggregating"},

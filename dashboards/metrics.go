@@ -1,6 +1,5 @@
-// Package dashboards holds what watches Reprise from outside: a Grafana
-// dashboard, a Prometheus scrape configuration and alert rules. The Go code in
-// it is the one list of the metrics they may use.
+// Package dashboards has a Grafana dashboard, a Prometheus scrape configuration
+// and alert rules for Reprise, and the list of all metrics that they may use.
 package dashboards
 
 import "embed"
@@ -20,8 +19,8 @@ const (
 	Histogram Kind = "histogram"
 )
 
-// Metric is one metric a worker exports. Every label has a closed set of
-// values, so the number of series is bounded.
+// Metric is one metric of a worker. Every label has a closed set of values, so
+// the number of series is bounded.
 type Metric struct {
 	Name   string
 	Kind   Kind
@@ -29,18 +28,18 @@ type Metric struct {
 	Help   string
 }
 
-// Metrics lists every metric a worker exports, in the order of its life: call,
-// verdict, money, gates, settling, queue.
+// Metrics lists every metric of a worker: calls, verdicts, units, gates, settling,
+// queues.
 var Metrics = []Metric{
-	{"reprise_attempts_total", Counter, []string{"path", "outcome"}, "Attempts by what happened."},
+	{"reprise_attempts_total", Counter, []string{"path", "outcome"}, "Attempts by outcome."},
 	{"reprise_verdicts_total", Counter, []string{"path", "verdict"}, "Verdicts given to the queue."},
-	{"reprise_call_seconds", Histogram, []string{"path"}, "How long AudD took to answer."},
-	{"reprise_units_total", Counter, []string{"path", "basis"}, "Units AudD bills, by how they are known."},
+	{"reprise_call_seconds", Histogram, []string{"path"}, "Time until AudD's answer."},
+	{"reprise_units_total", Counter, []string{"path", "basis"}, "Billed units, by how the number is known."},
 	{"reprise_possibly_billed_total", Counter, []string{"path"}, "Calls without an answer that may have been billed."},
 	{"reprise_slots", Gauge, []string{"path"}, "Slots of this worker."},
-	{"reprise_slots_busy", Gauge, []string{"path"}, "Slots with a delivery in them."},
-	{"reprise_refusals_total", Counter, []string{"path", "gate"}, "Refusals by the gate that said no."},
-	{"reprise_settle_seconds", Histogram, nil, "How long a settlement took to be durable."},
+	{"reprise_slots_busy", Gauge, []string{"path"}, "Slots with a running delivery."},
+	{"reprise_refusals_total", Counter, []string{"path", "gate"}, "Refusals by gate."},
+	{"reprise_settle_seconds", Histogram, nil, "Time until a settlement is durable."},
 	{"reprise_outbox_length", Gauge, nil, "Settlements in Redis that wait for the store."},
 	{"reprise_queue_tasks", Gauge, []string{"queue", "state"}, "Tasks by queue and state."},
 	{"reprise_queue_paused", Gauge, []string{"queue"}, "1 while the queue is paused."},
