@@ -33,6 +33,7 @@ type Metric struct {
 var Metrics = []Metric{
 	{"reprise_attempts_total", Counter, []string{"path", "outcome"}, "Attempts by outcome."},
 	{"reprise_verdicts_total", Counter, []string{"path", "verdict"}, "Verdicts given to the queue."},
+	{"reprise_settled_repeats_total", Counter, []string{"path"}, "Deliveries answered from the store without a call."},
 	{"reprise_call_seconds", Histogram, []string{"path"}, "Time until AudD's answer."},
 	{"reprise_units_total", Counter, []string{"path", "basis"}, "Billed units, by how the number is known."},
 	{"reprise_possibly_billed_total", Counter, []string{"path"}, "Calls without an answer that may have been billed."},
@@ -42,6 +43,7 @@ var Metrics = []Metric{
 	{"reprise_settle_seconds", Histogram, nil, "Time until a settlement is durable."},
 	{"reprise_outbox_length", Gauge, nil, "Settlements in Redis that wait for the store."},
 	{"reprise_queue_tasks", Gauge, []string{"queue", "state"}, "Tasks by queue and state."},
+	{"reprise_queue_oldest_seconds", Gauge, []string{"queue"}, "Age of the oldest pending task."},
 	{"reprise_queue_paused", Gauge, []string{"queue"}, "1 while the queue is paused."},
 	{"reprise_build_info", Gauge, []string{"version"}, "Always 1; the label is the version."},
 }

@@ -2,6 +2,7 @@ package redistest_test
 
 import (
 	"context"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,8 +72,13 @@ func TestFrozenServerAnswersNothingUntilThawed(t *testing.T) {
 
 func TestFrozenServerIsEndedWithTheTest(t *testing.T) {
 	t.Parallel()
-	s := redistest.NewServer(t)
-	s.Freeze()
+	var pid int
+	t.Run("test", func(t *testing.T) {
+		s := redistest.NewServer(t)
+		pid = s.Pid()
+		s.Freeze()
+	})
+	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 func TestPasswordIsAskedForAndInTheURL(t *testing.T) {

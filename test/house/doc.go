@@ -1,4 +1,3 @@
-// Package house holds no code, only tests of the tree itself: who may import
-// whom, how long a file may be, whether what README says exists. A rule that
-// nobody checks is a wish.
+// Package house has no code, only tests of the tree itself: imports, sizes, words,
+// and whether the statements of the documents are true.
 package house

@@ -1,36 +1,36 @@
 package house
 
-// room says which of our rooms one room may import, and why no others.
-// .golangci.yml holds the same drawing for editors; TestDepguardAgrees compares
-// the two.
+// room has the packages of this module that a package may import, and the reason
+// why no others. .golangci.yml has the same rules for editors;
+// TestLinterHasTheSameImportRules compares the two.
 type room struct {
 	may []string
 	why string
 }
 
-// drawing is CONTRIBUTING.md's "Who may import whom". What is not drawn is
-// forbidden; bench, test and _test.go files are free.
+// drawing has the rules of "Who may import whom" in CONTRIBUTING.md. Every other
+// import is forbidden; bench, test and _test.go files may import everything.
 var drawing = map[string]room{
-	"tasks":       {nil, "tasks is the contract: it imports nothing of ours"},
-	"audd":        {nil, "the AudD client must be usable without a queue: it imports nothing of ours"},
-	"retrypolicy": {[]string{"tasks", "audd"}, "the policy is pure: it knows outcomes and AudD's errors, no queue and no store"},
-	"admission":   {[]string{"tasks"}, "the gates know tasks only: they must not learn about outcomes' causes or SQL"},
-	"store":       {[]string{"tasks"}, "the truth stands alone: it knows tasks only"},
-	"idempotency": {[]string{"tasks"}, "the ledger works on a *sql.DB it is given"},
-	"spool":       {[]string{"tasks"}, "the spool stores bytes: it knows tasks only"},
+	"tasks":       {nil, "tasks is the contract: it imports no other package of this module"},
+	"audd":        {nil, "the AudD client must be usable without a queue"},
+	"retrypolicy": {[]string{"tasks", "audd"}, "the policy is pure: outcomes and AudD's errors, no queue and no store"},
+	"admission":   {[]string{"tasks"}, "the gates depend on tasks only: not on the causes of outcomes, not on SQL"},
+	"store":       {[]string{"tasks"}, "the store depends on tasks only"},
+	"idempotency": {[]string{"tasks"}, "the ledger works on the *sql.DB that it is given"},
+	"spool":       {[]string{"tasks"}, "the spool stores bytes and depends on tasks only"},
 	"intake": {
 		[]string{"tasks", "admission", "idempotency", "store", "spool", "internal/queue", "internal/redisconn", "internal/settings", "internal/text"},
-		"enqueuing needs no AudD client, no policy and no engine",
+		"enqueuing needs no AudD client, no policy and no worker",
 	},
 	"worker": {
 		[]string{"tasks", "audd", "retrypolicy", "admission", "idempotency", "store", "spool", "intake", "ops", "internal"},
-		"the worker imports every leaf package, but no command, and no package for tests",
+		"the worker imports every leaf package, but no command and no package for tests",
 	},
 	"ops": {
 		[]string{"tasks", "admission", "idempotency", "store", "spool", "intake", "internal/queue", "internal/redisconn", "internal/text"},
-		"an operator's reports and actions read state and call AudD never: no client, no policy, no flags",
+		"an operator's reports and actions never call AudD: no client, no policy, no flags",
 	},
-	"dashboards": {nil, "dashboards are data and the names they use"},
+	"dashboards": {nil, "dashboards are data and the names of metrics"},
 	"examples":   {nil, "the samples are data"},
 	"cmd/worker": {
 		[]string{
@@ -41,39 +41,39 @@ var drawing = map[string]room{
 	},
 	"cmd/enqueue": {
 		[]string{"tasks", "intake", "admission", "idempotency", "store", "spool", "internal/cli", "internal/redisconn", "internal/settings", "internal/text"},
-		"the producer goes through intake and needs no API token",
+		"the producer enqueues through intake and needs no API token",
 	},
 	"cmd/inspect": {
 		[]string{"tasks", "admission", "idempotency", "store", "intake", "ops", "internal/cli", "internal/redisconn", "internal/settings", "internal/text"},
-		"the operator's tool reads state, it never calls AudD",
+		"the operator's tool never calls AudD",
 	},
 	"cmd/auddsim": {
 		[]string{"tasks", "internal/auddsim", "internal/cli", "internal/settings"},
 		"the simulator is AudD's side of the wire and shares no code with the client",
 	},
 	"internal/auddsim": {[]string{"tasks"}, "the simulator is AudD's side of the wire and shares no code with the client"},
-	"internal/child":   {nil, "a child process knows nothing of who starts it"},
+	"internal/child":   {nil, "a child process does not depend on its parent"},
 	"internal/cli": {
 		[]string{"internal/redisconn", "internal/settings", "internal/text"},
-		"exit codes, help, tables and error sentences are the same for every command, whatever it does",
+		"exit codes, help, tables and error sentences are the same for every command",
 	},
-	"internal/devredis": {[]string{"internal/child"}, "the embedded Redis knows nothing of jobs"},
-	"internal/proctest": {[]string{"internal/child"}, "processes for tests know nothing of what they do"},
+	"internal/devredis": {[]string{"internal/child"}, "the embedded Redis does not depend on tasks"},
+	"internal/proctest": {[]string{"internal/child"}, "processes for tests do not depend on what they run"},
 	"internal/queue": {
 		[]string{"tasks", "admission", "internal/redisconn"},
-		"asynq's keys and inspector: it knows tasks and pause reasons, no SQL and no flags",
+		"asynq's keys and inspector: tasks and pause reasons, no SQL and no flags",
 	},
-	"internal/redisconn": {[]string{"internal/queue/asynqkey"}, "the connection knows nothing of jobs except the keys of asynq's dequeue"},
+	"internal/redisconn": {[]string{"internal/queue/asynqkey"}, "the connection depends on the keys of asynq's dequeue only"},
 	"internal/redistest": {
 		[]string{"internal/devredis", "internal/redisconn", "internal/queue/asynqkey"},
-		"a redis-server for tests knows nothing of jobs but where asynq keeps them",
+		"a redis-server for tests needs no more than the names of asynq's keys",
 	},
-	"internal/text":      {nil, "writing numbers and moments needs nothing of ours"},
-	"internal/settings":  {[]string{"internal/text"}, "reading settings knows nothing of who has them"},
+	"internal/text":      {nil, "formats of numbers and times need no other package of this module"},
+	"internal/settings":  {[]string{"internal/text"}, "reading settings does not depend on their owners"},
 	"internal/testaudio": {nil, "test audio is bytes"},
 }
 
-// library is a module or package of others that only some rooms may import.
+// library is a third-party module or package that only some rooms may import.
 type library struct {
 	prefixes []string
 	only     []string
@@ -98,16 +98,16 @@ var libraries = map[string]library{
 	},
 }
 
-// linkBans are about everything that ends up in a binary, however indirectly.
+// linkBans are about every package of a binary, also those imported indirectly.
 var linkBans = []struct{ binary, banned, why string }{
-	{"cmd/enqueue", "reprise/audd", "a producer needs no API token, so it must not carry the client that uses one"},
+	{"cmd/enqueue", "reprise/audd", "a producer needs no API token, so it must not link the client that uses one"},
 	{"cmd/enqueue", "reprise/worker", "a producer does not run tasks"},
 	{"cmd/enqueue", "reprise/internal/auddsim", "a producer ships without the simulator"},
 	{"cmd/enqueue", "github.com/prometheus/client_golang", "a producer exports no metrics"},
-	{"cmd/inspect", "reprise/audd", "looking in costs nothing: it cannot call AudD"},
+	{"cmd/inspect", "reprise/audd", "inspect cannot call AudD, so that no command of it is billed"},
 	{"ops", "reprise/audd", "reports and actions must not be able to call AudD"},
 	{"ops", "reprise/retrypolicy", "what reports and the policy both need is in tasks"},
-	{"cmd/auddsim", "reprise/audd", "the simulator must not share the client's misunderstandings"},
+	{"cmd/auddsim", "reprise/audd", "the simulator must not share the client's errors"},
 }
 
 // callBans are identifiers of the standard library that some rooms must not use.
@@ -119,7 +119,7 @@ var callBans = []struct {
 }{
 	{
 		calls: []string{"time.Sleep"},
-		why:   "a sleep cannot be stopped: use a timer in a select with ctx.Done()",
+		why:   "a sleep cannot be interrupted: use a timer in a select with ctx.Done()",
 	},
 	{
 		rooms: []string{"retrypolicy", "tasks"},
@@ -137,6 +137,6 @@ var callBans = []struct {
 			"http.DefaultClient", "http.Transport", "http.DefaultTransport",
 			"http.Get", "http.Post", "http.PostForm", "http.Head", "http.NewRequest", "http.NewRequestWithContext",
 		},
-		why: "outgoing HTTP lives in audd, spool, webhook delivery and tracing, where timeouts and secrets are looked after",
+		why: "outgoing HTTP lives in audd, spool, webhook delivery and tracing, which have timeouts and hide secrets",
 	},
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// project reads docker-compose.yml as Docker Compose would.
+// project reads docker-compose.yml as Docker Compose does.
 func project(t *testing.T, profiles ...string) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions(
@@ -27,7 +27,7 @@ func project(t *testing.T, profiles ...string) *types.Project {
 	return p
 }
 
-func TestComposeKeepsAnAcknowledgedEnqueue(t *testing.T) {
+func TestComposeKeepsAcknowledgedTasks(t *testing.T) {
 	t.Parallel()
 	redis := project(t).Services["redis"]
 	command := strings.Join(redis.Command, " ")
@@ -36,10 +36,10 @@ func TestComposeKeepsAnAcknowledgedEnqueue(t *testing.T) {
 	require.Contains(t, command, "--maxmemory-policy noeviction")
 	require.NotEmpty(t, redis.Volumes, "the append-only file must outlive the container")
 	require.NotNil(t, redis.HealthCheck)
-	require.Empty(t, redis.Ports, "this Redis has no password: it must not be published")
+	require.Empty(t, redis.Ports, "a Redis without a password must not be published")
 }
 
-func TestComposeWorkersWaitForRedisAndStopInTheirOwnTime(t *testing.T) {
+func TestComposeWorkersWaitForRedisAndHaveTimeToStop(t *testing.T) {
 	t.Parallel()
 	p := project(t)
 	for _, name := range []string{"worker", "ui"} {
@@ -51,7 +51,7 @@ func TestComposeWorkersWaitForRedisAndStopInTheirOwnTime(t *testing.T) {
 	}
 }
 
-func TestComposePublishesTheUIToThisMachineOnlyAndWithAPassword(t *testing.T) {
+func TestComposePublishesTheUIOnLoopbackWithAPassword(t *testing.T) {
 	t.Parallel()
 	p := project(t, "simulator")
 	for name, s := range p.Services {
@@ -67,13 +67,13 @@ func TestComposePublishesTheUIToThisMachineOnlyAndWithAPassword(t *testing.T) {
 	require.ErrorContains(t, err, "REPRISE_ADMIN_PASSWORD")
 }
 
-func TestComposeStartsTheSimulatorOnlyWhenAsked(t *testing.T) {
+func TestComposeStartsTheSimulatorOnlyInItsProfile(t *testing.T) {
 	t.Parallel()
 	require.NotContains(t, project(t).Services, "auddsim")
 	require.Contains(t, project(t, "simulator").Services, "auddsim")
 }
 
-func TestImageIsBuiltFromNothingAndRunsAsNobody(t *testing.T) {
+func TestImageIsBuiltFromScratchAndRunsUnprivileged(t *testing.T) {
 	t.Parallel()
 	var stages, users, last []string
 	for line := range strings.Lines(string(read(t, "Dockerfile"))) {
@@ -94,8 +94,7 @@ func TestImageIsBuiltFromNothingAndRunsAsNobody(t *testing.T) {
 	require.Equal(t, "golang:"+gomod[1], stages[2], "the image is built with the Go of go.mod")
 }
 
-// Everything a container's command names must be there in this tree.
-func TestComposeRunsCommandsThatExist(t *testing.T) {
+func TestComposeRunsCommandsAndFlagsThatExist(t *testing.T) {
 	t.Parallel()
 	for name, s := range project(t, "simulator").Services {
 		if s.Build == nil {

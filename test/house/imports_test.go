@@ -19,14 +19,13 @@ import (
 
 const module = "reprise"
 
-// pkg is what `go list -json` tells of a package; test imports are left out.
+// pkg is a package as `go list -json` prints it, without the imports of tests.
 type pkg struct {
 	ImportPath    string
 	Imports, Deps []string
 }
 
-// goList lists our packages. -e keeps a package that does not compile in the
-// list, so that the drawing is judged even then.
+// goList lists the packages of this module, with -e also those that do not compile.
 func goList(t *testing.T) []pkg {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Imports,Deps", "./...")
@@ -50,7 +49,7 @@ func goList(t *testing.T) []pkg {
 	return pkgs
 }
 
-// root is the top of the tree: the folder of go.mod.
+// root is the folder of go.mod.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../..")
@@ -59,8 +58,8 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// roomOf is the room a package or file lies in: cmd/x, internal/x, else the
-// first part of its path. It is empty for what is free (bench, test).
+// roomOf is the room of a package or file: cmd/x, internal/x, else the first part
+// of its path. It is empty for bench and test, which may import everything.
 func roomOf(path string) string {
 	parts := strings.Split(strings.TrimPrefix(path, module+"/"), "/")
 	switch parts[0] {
@@ -74,14 +73,14 @@ func roomOf(path string) string {
 	return parts[0]
 }
 
-// within reports whether a path is one of the prefixes or lies below it.
+// within reports whether a path is one of the prefixes or below one.
 func within(path string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool {
 		return path == p || strings.HasPrefix(path, p+"/")
 	})
 }
 
-func TestRoomsImportOnlyWhatIsDrawn(t *testing.T) {
+func TestRoomsImportOnlyAllowedPackages(t *testing.T) {
 	t.Parallel()
 	for _, p := range goList(t) {
 		from := roomOf(p.ImportPath)
@@ -90,7 +89,7 @@ func TestRoomsImportOnlyWhatIsDrawn(t *testing.T) {
 		}
 		rule, drawn := drawing[from]
 		if !drawn {
-			t.Errorf("%s: the room %q is not in the drawing (test/house/drawing_test.go, CONTRIBUTING.md)", p.ImportPath, from)
+			t.Errorf("%s: the room %q has no rule in test/house/drawing_test.go and CONTRIBUTING.md", p.ImportPath, from)
 			continue
 		}
 		for _, imp := range p.Imports {
@@ -102,7 +101,7 @@ func TestRoomsImportOnlyWhatIsDrawn(t *testing.T) {
 	}
 }
 
-func TestLibrariesStayInTheirRooms(t *testing.T) {
+func TestLibrariesAreImportedByTheirRoomsOnly(t *testing.T) {
 	t.Parallel()
 	for _, p := range goList(t) {
 		from := roomOf(p.ImportPath)
@@ -119,7 +118,7 @@ func TestLibrariesStayInTheirRooms(t *testing.T) {
 	}
 }
 
-func TestBinariesDoNotLinkWhatTheyMustNot(t *testing.T) {
+func TestBinariesLinkNoBannedPackage(t *testing.T) {
 	t.Parallel()
 	for _, p := range goList(t) {
 		for _, ban := range linkBans {
@@ -135,28 +134,26 @@ func TestBinariesDoNotLinkWhatTheyMustNot(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the drawing to .golangci.yml")
+var update = flag.Bool("update", false, "write the import rules to .golangci.yml")
 
-// TestDepguardAgrees compares the drawing with the linter's copy of it, which
-// tells an editor at once what these tests tell CI.
-func TestDepguardAgrees(t *testing.T) {
+func TestLinterHasTheSameImportRules(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(root(t), ".golangci.yml")
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	before, rest, found := strings.Cut(string(raw), "      rules:\n")
-	require.True(t, found, "no rules of depguard")
+	require.True(t, found, "the rules of depguard")
 	_, after, found := strings.Cut(rest, "    errcheck:\n")
 	require.True(t, found, "errcheck follows depguard")
 	want := before + "      rules:\n" + depguardRules() + "    errcheck:\n" + after
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
 	} else {
-		require.Equal(t, want, string(raw), "go test ./test/house -run Depguard -update writes the drawing to .golangci.yml")
+		require.Equal(t, want, string(raw), "go test ./test/house -run Linter -update writes the rules to .golangci.yml")
 	}
 }
 
-// depguardRules is the drawing in the linter's words.
+// depguardRules writes the drawing as settings of depguard.
 func depguardRules() string {
 	var b strings.Builder
 	rule := func(name string, files []string, lines ...string) {

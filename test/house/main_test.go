@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// commands are built once for the whole test binary, and only those that a test asks for.
+// commands are built once per test binary, when a test needs them.
 var commands struct {
 	sync.Mutex
 
@@ -19,10 +19,10 @@ var commands struct {
 	builds map[string]func() error
 }
 
-// command is the path of a freshly built command of this tree.
+// command builds a command of this tree and returns its path.
 func command(t *testing.T, name string) string {
 	t.Helper()
-	require.DirExists(t, filepath.Join(root(t), "cmd", name), "this command is named somewhere")
+	require.DirExists(t, filepath.Join(root(t), "cmd", name), "a document names this command")
 	exe := filepath.Join(commands.dir, name)
 	commands.Lock()
 	build := commands.builds[name]

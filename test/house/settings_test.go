@@ -35,22 +35,22 @@ func TestSettingsInTheReadmeExist(t *testing.T) {
 	t.Parallel()
 	keys := settingKeys(t)
 	rows := regexp.MustCompile("(?m)^\\| `([a-z_0-9.]+)` \\| `([A-Z_0-9]+)`").FindAllStringSubmatch(string(read(t, "README.md")), -1)
-	require.NotEmpty(t, rows, "no row found: the check has gone blind")
+	require.NotEmpty(t, rows, "rows of the table")
 	for _, row := range rows {
 		require.Containsf(t, keys, row[1], "README names the setting %s", row[1])
 		require.Equal(t, variable(row[1]), row[2])
 	}
 }
 
-// block is what the README has between ```lang and ```.
+// block returns the only code block of a language in README.md.
 func block(t *testing.T, lang string) string {
 	t.Helper()
 	found := regexp.MustCompile("(?s)```"+lang+"\n(.*?)```").FindAllStringSubmatch(string(read(t, "README.md")), -1)
-	require.Lenf(t, found, 1, "README.md has not one block of %s", lang)
+	require.Lenf(t, found, 1, "README.md must have exactly one block of %s", lang)
 	return found[0][1]
 }
 
-// runWith runs one of our commands with nothing but environ around it.
+// runWith runs a command with this environment only.
 func runWith(t *testing.T, environ []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command(t, name), args...)
@@ -60,7 +60,7 @@ func runWith(t *testing.T, environ []string, name string, args ...string) string
 	return string(out)
 }
 
-func TestTheSettingsFileInTheReadmeIsOne(t *testing.T) {
+func TestSettingsFileInTheReadmeIsValid(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "reprise.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(block(t, "yaml")), 0o600))
@@ -73,7 +73,7 @@ func TestTheSettingsFileInTheReadmeIsOne(t *testing.T) {
 	}
 }
 
-func TestTheManifestInTheReadmeIsOne(t *testing.T) {
+func TestManifestInTheReadmeIsValid(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tracks.csv"), []byte(block(t, "csv")), 0o600))
@@ -82,17 +82,17 @@ func TestTheManifestInTheReadmeIsOne(t *testing.T) {
 	require.Contains(t, out, "found 1   to queue 1 ")
 }
 
-// A variable that nobody reads stops a worker at its start.
-func TestVariablesInTheImageAndComposeAreRead(t *testing.T) {
+// A worker does not start with an unknown variable.
+func TestVariablesInTheImageAndComposeExist(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{"REPRISE_AUDIO": true} // compose's own: the folder that is mounted
+	known := map[string]bool{"REPRISE_AUDIO": true} // used by docker-compose.yml only: the mounted folder
 	for key := range settingKeys(t) {
 		known[variable(key)] = true
 		known[variable(key)+"_FILE"] = true
 	}
 	for _, name := range []string{"Dockerfile", "docker-compose.yml"} {
 		for _, v := range regexp.MustCompile(`REPRISE_[A-Z_0-9]+`).FindAllString(string(read(t, name)), -1) {
-			require.Containsf(t, known, v, "%s sets %s, which no worker reads", name, v)
+			require.Containsf(t, known, v, "%s sets %s, which is no setting", name, v)
 		}
 	}
 }

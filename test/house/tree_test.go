@@ -19,15 +19,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// files lists the files of the tree, relative to its root: those git knows or,
-// in an unpacked archive, all.
+// files returns the files of the tree relative to its root: those that git
+// tracks or, in an unpacked archive, all.
 func files(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", "ls-files", "-z")
 	cmd.Dir = root(t)
 	if out, err := cmd.Output(); err == nil {
 		names := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
-		return slices.DeleteFunc(names, func(name string) bool { // removed, not yet committed
+		return slices.DeleteFunc(names, func(name string) bool { // deleted, not yet committed
 			_, err := os.Stat(filepath.Join(root(t), name))
 			return err != nil
 		})
@@ -50,29 +50,17 @@ func read(t *testing.T, name string) []byte {
 	return raw
 }
 
-func TestGoFilesFitInOneHead(t *testing.T) {
-	t.Parallel()
-	for _, name := range files(t) {
-		if filepath.Ext(name) != ".go" {
-			continue
-		}
-		if lines := bytes.Count(read(t, name), []byte("\n")); lines >= 400 {
-			t.Errorf("%s has %d lines, 400 is too long: split it by verb", name, lines)
-		}
-	}
-}
-
-func TestFoldersAreNamedForWhatTheyHold(t *testing.T) {
+func TestNoFolderHasANameWithoutMeaning(t *testing.T) {
 	t.Parallel()
 	empty := regexp.MustCompile(`(^|/)(utils?|common|helpers?|models?|managers?|misc|shared|config)(/|\.go$)`)
 	for _, name := range files(t) {
 		if filepath.Ext(name) == ".go" && empty.MatchString(filepath.Dir(name)+"/") {
-			t.Errorf("%s: a folder with that name says nothing of what it holds", name)
+			t.Errorf("%s: the name of the folder says nothing about its content", name)
 		}
 	}
 }
 
-func TestBannedCallsAreNotMade(t *testing.T) {
+func TestNoBannedFunctionIsCalled(t *testing.T) {
 	t.Parallel()
 	for _, name := range files(t) {
 		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
@@ -94,11 +82,11 @@ func TestBannedCallsAreNotMade(t *testing.T) {
 }
 
 type selector struct {
-	name string // as pkg.Ident, with the last part of the import path
+	name string // pkg.Ident, where pkg is the last part of the import path
 	pos  token.Pos
 }
 
-// selectors are the uses of imported packages in a file, import aliases resolved.
+// selectors returns the uses of imported packages in a file, with aliases resolved.
 func selectors(file *ast.File) []selector {
 	imported := map[string]string{} // local name → last part of the path
 	for _, imp := range file.Imports {
@@ -125,10 +113,9 @@ func selectors(file *ast.File) []selector {
 	return found
 }
 
-// What is true only on the machine a line was written on does not belong here.
-func TestTreeNamesNoMachineAndNoRegistry(t *testing.T) {
+func TestTreeContainsNoMachinePathAndNoRegistryHost(t *testing.T) {
 	t.Parallel()
-	// Put together, so that this file does not find itself.
+	// In two parts, so that this file does not match.
 	banned := regexp.MustCompile(strings.Join([]string{
 		`(^|[\s"'=(:])/` + `(work|root)/`,
 		`proxy\.golang` + `\.org`, `sum\.golang` + `\.org`,
@@ -137,33 +124,33 @@ func TestTreeNamesNoMachineAndNoRegistry(t *testing.T) {
 	for _, name := range files(t) {
 		raw := read(t, name)
 		if bytes.IndexByte(raw[:min(len(raw), 8000)], 0) >= 0 || strings.Contains(name, "testdata/") {
-			continue // audio, or what AudD answered
+			continue // audio, or answers of AudD
 		}
 		lines := bufio.NewScanner(bytes.NewReader(raw))
 		lines.Buffer(nil, 10<<20)
 		for n := 1; lines.Scan(); n++ {
 			if found := banned.FindString(lines.Text()); found != "" {
-				t.Errorf("%s:%d names %q", name, n, strings.TrimSpace(found))
+				t.Errorf("%s:%d contains %q", name, n, strings.TrimSpace(found))
 			}
 		}
 		require.NoError(t, lines.Err(), name)
 	}
 }
 
-func TestNothingIsLeftForLater(t *testing.T) {
+func TestNoTaskIsLeftInAComment(t *testing.T) {
 	t.Parallel()
 	later := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
 	for _, name := range files(t) {
 		switch filepath.Ext(name) {
 		case ".go", ".lua", ".sql", ".md", ".yml":
 			if found := later.Find(read(t, name)); found != nil {
-				t.Errorf("%s says %s: do it, or open an issue", name, found)
+				t.Errorf("%s contains %s: do it, or open an issue", name, found)
 			}
 		}
 	}
 }
 
-func TestSampleClipsAreSmallAndOfEachKind(t *testing.T) {
+func TestSampleClipsAreSmallAndCoverEveryRule(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(root(t), "examples", "audio")
 	entries, err := os.ReadDir(dir)
@@ -176,7 +163,7 @@ func TestSampleClipsAreSmallAndOfEachKind(t *testing.T) {
 		}
 		raw := read(t, filepath.Join("examples", "audio", e.Name()))
 		total += int64(len(raw))
-		require.Emptyf(t, contents[string(raw)], "%s has the content of another clip: the queue would take them for one", e.Name())
+		require.Emptyf(t, contents[string(raw)], "%s has the content of another clip, so both would have one key", e.Name())
 		contents[string(raw)] = e.Name()
 	}
 	require.Less(t, total, int64(600<<10), "a clone should stay small")

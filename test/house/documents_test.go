@@ -24,8 +24,8 @@ var (
 	link     = regexp.MustCompile(`\]\(([^)#\s]+)[^)\s]*\)`)
 )
 
-// commandLines are the commands a page tells the reader to run: the lines of
-// its sh blocks (in console blocks those behind "$ ") and its code spans.
+// commandLines returns the commands in a page: the lines of its sh blocks, in
+// console blocks those after "$ ", and its code spans.
 func commandLines(page string) []string {
 	var found []string
 	for _, block := range fence.FindAllStringSubmatch(page, -1) {
@@ -44,8 +44,8 @@ func commandLines(page string) []string {
 	return found
 }
 
-// ours takes a command line apart if it runs something of this tree: the
-// leading VAR=value words and the `&` behind it are the shell's.
+// ours splits a command line that runs a command of this tree, without leading
+// VAR=value words and a final `&`.
 func ours(line string) (binary string, args []string) {
 	words := strings.Fields(strings.TrimSuffix(strings.TrimSpace(line), "&"))
 	for len(words) > 0 && strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
@@ -72,14 +72,14 @@ func TestEveryMakeTargetInTheDocumentsExists(t *testing.T) {
 		for _, line := range commandLines(string(read(t, name))) {
 			if m := named.FindStringSubmatch(line); m != nil {
 				count++
-				require.Regexpf(t, `(?m)^`+m[1]+`:`, makefile, "%s says `%s`", name, line)
+				require.Regexpf(t, `(?m)^`+m[1]+`:`, makefile, "%s has `%s`", name, line)
 			}
 		}
 	}
-	require.Positive(t, count, "no make command found: the check has gone blind")
+	require.Positive(t, count, "make commands in the documents")
 }
 
-func TestEveryTargetOfTheMakefileIsExplained(t *testing.T) {
+func TestEveryMakeTargetIsInMakeHelp(t *testing.T) {
 	t.Parallel()
 	makefile := string(read(t, "Makefile"))
 	for _, target := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(makefile, -1) {
@@ -91,7 +91,7 @@ func TestEveryCommandInTheDocumentsExists(t *testing.T) {
 	t.Parallel()
 	for _, name := range pages(t) {
 		if name == "CHANGELOG.md" {
-			continue // tells of the past
+			continue // describes past versions
 		}
 		for _, line := range commandLines(string(read(t, name))) {
 			binary, args := ours(line)
@@ -102,14 +102,14 @@ func TestEveryCommandInTheDocumentsExists(t *testing.T) {
 			for _, word := range args {
 				flag, _, _ := strings.Cut(word, "=")
 				if strings.HasPrefix(flag, "--") && len(flag) > 2 && !strings.Contains(help, flag) {
-					t.Errorf("%s says `%s`, but %s has no %s:\n%s", name, line, binary, flag, help)
+					t.Errorf("%s has `%s`, but %s has no flag %s:\n%s", name, line, binary, flag, help)
 				}
 			}
 		}
 	}
 }
 
-func TestLinksBetweenDocumentsLead(t *testing.T) {
+func TestLinksBetweenDocumentsExist(t *testing.T) {
 	t.Parallel()
 	for _, name := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(string(read(t, name)), -1) {
@@ -123,8 +123,8 @@ func TestLinksBetweenDocumentsLead(t *testing.T) {
 	}
 }
 
-// helpOf is what `binary sub-command --help` prints. A command that does not
-// know the sub-command fails the test.
+// helpOf returns the output of `binary sub-command --help` and fails the test if
+// there is no such sub-command.
 func helpOf(t *testing.T, binary string, args []string) string {
 	t.Helper()
 	sub := []string{}
