@@ -28,9 +28,9 @@ func TestGoodputRateAndShareOfRefusedRequests(t *testing.T) {
 func TestOverspendCountsUnitsOverTheBudgetAndRefusedRequests(t *testing.T) {
 	t.Parallel()
 	set := chaosSettings{dayUnits: 100}
-	require.Zero(t, chaosFound{bill: auddsim.Bill{Units: 100}}.overspend(set))
-	require.EqualValues(t, 5, chaosFound{bill: auddsim.Bill{Units: 103, Refused: 2}}.overspend(set))
-	require.EqualValues(t, 2, chaosFound{bill: auddsim.Bill{Units: 50, Refused: 2}}.overspend(set), "units left of the budget do not offset refused requests")
+	require.Zero(t, chaosFound{bill: auddsim.Bill{Counts: auddsim.Counts{Units: 100}}}.overspend(set))
+	require.EqualValues(t, 5, chaosFound{bill: auddsim.Bill{Counts: auddsim.Counts{Units: 103}, Refused: 2}}.overspend(set))
+	require.EqualValues(t, 2, chaosFound{bill: auddsim.Bill{Counts: auddsim.Counts{Units: 50}, Refused: 2}}.overspend(set), "units left of the budget do not offset refused requests")
 }
 
 func TestChaosFailsWhenNothingIsAdmittedBetweenTwoKills(t *testing.T) {

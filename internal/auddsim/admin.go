@@ -9,36 +9,40 @@ import (
 	"strconv"
 )
 
-// maxAdminBody bounds what the admin endpoints read.
+// maxAdminBody is the largest body that the admin endpoints read, in bytes.
 const maxAdminBody = 16 << 20
 
-// adminHandler serves /_sim/; doc.go lists the endpoints. None of them touches the bill or the limits of requests.
+// adminHandler serves /_sim/; doc.go lists the endpoints. Bill and limits do not count its requests.
 func (s *Simulator) adminHandler() http.Handler {
 	mux := http.NewServeMux()
-	get := func(path string, f func(r *http.Request) (any, error)) {
-		mux.HandleFunc("GET /_sim/"+path, adminFunc(f))
+	for pattern, f := range map[string]func(r *http.Request, body []byte) (any, error){
+		"GET /_sim/bill":    func(r *http.Request, _ []byte) (any, error) { return s.billed(r.URL.Query().Get("lines") != "0"), nil },
+		"GET /_sim/catalog": func(*http.Request, []byte) (any, error) { return s.Catalog(), nil },
+		"GET /_sim/held": func(*http.Request, []byte) (any, error) {
+			held := s.Held()
+			return heldList{Count: len(held), Held: held}, nil
+		},
+		"GET /_sim/requests": s.adminRequests,
+		"GET /_sim/rules":    func(*http.Request, []byte) (any, error) { return s.Rules(), nil },
+		"POST /_sim/rules":   func(_ *http.Request, body []byte) (any, error) { return s.adminRules(body, false) },
+		"PUT /_sim/rules":    func(_ *http.Request, body []byte) (any, error) { return s.adminRules(body, true) },
+		"DELETE /_sim/rules": func(r *http.Request, _ []byte) (any, error) {
+			return map[string]int{"removed": s.RemoveRules(r.URL.Query()["id"]...)}, nil
+		},
+		"GET /_sim/limits": func(r *http.Request, _ []byte) (any, error) {
+			path := r.URL.Query().Get("path")
+			return s.Limits(path).json(path), nil
+		},
+		"POST /_sim/limits": s.adminLimits,
+		"POST /_sim/tokens": s.adminToken,
+		"POST /_sim/hold":   s.adminHold,
+		"POST /_sim/release": func(r *http.Request, _ []byte) (any, error) {
+			return map[string]int{"released": s.Release(r.URL.Query().Get("id"))}, nil
+		},
+		"POST /_sim/reset": func(*http.Request, []byte) (any, error) { s.Reset(); return map[string]bool{"reset": true}, nil },
+	} {
+		mux.HandleFunc(pattern, adminFunc(f))
 	}
-	post := func(path string, f func(r *http.Request) (any, error)) {
-		mux.HandleFunc("POST /_sim/"+path, adminFunc(f))
-	}
-	get("bill", func(r *http.Request) (any, error) { return s.billed(r.URL.Query().Get("lines") != "0"), nil })
-	get("catalog", func(*http.Request) (any, error) { return s.Catalog(), nil })
-	get("held", func(*http.Request) (any, error) { return heldList{Count: len(s.Held()), Held: s.Held()}, nil })
-	get("requests", s.adminRequests)
-	get("rules", func(*http.Request) (any, error) { return s.Rules(), nil })
-	post("rules", func(r *http.Request) (any, error) { return s.adminRules(r, false) })
-	mux.HandleFunc("PUT /_sim/rules", adminFunc(func(r *http.Request) (any, error) { return s.adminRules(r, true) }))
-	mux.HandleFunc("DELETE /_sim/rules", adminFunc(func(r *http.Request) (any, error) {
-		return map[string]int{"removed": s.RemoveRules(r.URL.Query()["id"]...)}, nil
-	}))
-	get("limits", func(r *http.Request) (any, error) { return s.Limits(r.URL.Query().Get("path")), nil })
-	post("limits", s.adminLimits)
-	post("tokens", s.adminToken)
-	post("hold", s.adminHold)
-	post("release", func(r *http.Request) (any, error) {
-		return map[string]int{"released": s.Release(r.URL.Query().Get("id"))}, nil
-	})
-	post("reset", func(*http.Request) (any, error) { s.Reset(); return map[string]bool{"reset": true}, nil })
 	return mux
 }
 
@@ -47,11 +51,14 @@ type heldList struct {
 	Held  []Held `json:"held"`
 }
 
-// adminFunc answers what f returns as JSON; an error is the caller's and becomes a 400 with its text.
-func adminFunc(f func(r *http.Request) (any, error)) http.HandlerFunc {
+// adminFunc answers the value of f as JSON. An error is a mistake of the caller and becomes HTTP 400 with its text.
+func adminFunc(f func(r *http.Request, body []byte) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxAdminBody)
-		value, err := f(r)
+		var value any
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAdminBody))
+		if err == nil {
+			value, err = f(r, body)
+		}
 		w.Header().Set("Content-Type", kindJSON)
 		if err != nil {
 			w.WriteHeader(http.StatusBadRequest)
@@ -59,50 +66,31 @@ func adminFunc(f func(r *http.Request) (any, error)) http.HandlerFunc {
 		}
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
-		_ = enc.Encode(value) // a client that is gone needs no answer
+		_ = enc.Encode(value) // a client that has left needs no answer
 	}
 }
 
-func readAdmin(r *http.Request, to any) error {
-	data, err := io.ReadAll(r.Body)
-	if err != nil {
-		return fmt.Errorf("read request: %w", err)
-	}
-	return decodeStrict(data, to)
-}
-
-func (s *Simulator) adminRequests(r *http.Request) (any, error) {
+func (s *Simulator) adminRequests(r *http.Request, _ []byte) (any, error) {
 	q := r.URL.Query()
 	f := Filter{Path: q.Get("path"), Hash: q.Get("hash"), Name: q.Get("name"), Outcome: q.Get("outcome")}
-	var errs []error
-	number := func(name string) (int64, bool) {
-		if q.Get(name) == "" {
-			return 0, false
+	for name, set := range map[string]func(n int64){
+		"audio_id": func(n int64) { f.AudioID = &n },
+		"after":    func(n int64) { f.AfterSeq = n },
+		"limit":    func(n int64) { f.Limit = int(n) },
+	} {
+		if text := q.Get(name); text != "" {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", name, err)
+			}
+			set(n)
 		}
-		n, err := strconv.ParseInt(q.Get(name), 10, 64)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("read %s: %w", name, err))
-		}
-		return n, err == nil
-	}
-	if id, ok := number("audio_id"); ok {
-		f.AudioID = &id
-	}
-	f.AfterSeq, _ = number("after")
-	limit, _ := number("limit")
-	f.Limit = int(limit)
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
 	}
 	return s.Requests(f), nil
 }
 
-func (s *Simulator) adminRules(r *http.Request, replace bool) (any, error) {
-	data, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, fmt.Errorf("read request: %w", err)
-	}
-	rules, err := parseRules(data)
+func (s *Simulator) adminRules(body []byte, replace bool) (any, error) {
+	rules, err := parseRules(body)
 	if err != nil {
 		return nil, err
 	}
@@ -112,25 +100,22 @@ func (s *Simulator) adminRules(r *http.Request, replace bool) (any, error) {
 	return map[string][]string{"ids": s.rules.add(rules...)}, nil
 }
 
-// adminLimits changes the fields that are there and leaves the others.
-func (s *Simulator) adminLimits(r *http.Request) (any, error) {
+// adminLimits changes the fields that are present.
+func (s *Simulator) adminLimits(_ *http.Request, body []byte) (any, error) {
 	var in limitsJSON
-	if err := readAdmin(r, &in); err != nil {
+	if err := decodeStrict(body, &in); err != nil {
 		return nil, err
 	}
-	l := s.Limits(in.Path)
-	if err := in.apply(&l); err != nil {
+	in = s.Limits(in.Path).json(in.Path)
+	if err := decodeStrict(body, &in); err != nil { // absent fields keep their values
 		return nil, err
 	}
-	if err := s.SetLimits(in.Path, l); err != nil {
-		return nil, err
-	}
-	return s.Limits(in.Path), nil
+	return in, s.SetLimits(in.Path, in.limits())
 }
 
-func (s *Simulator) adminToken(r *http.Request) (any, error) {
+func (s *Simulator) adminToken(_ *http.Request, body []byte) (any, error) {
 	var t Token
-	if err := readAdmin(r, &t); err != nil {
+	if err := decodeStrict(body, &t); err != nil {
 		return nil, err
 	}
 	if t.Value == "" {
@@ -140,12 +125,13 @@ func (s *Simulator) adminToken(r *http.Request) (any, error) {
 	return t, nil
 }
 
-func (s *Simulator) adminHold(r *http.Request) (any, error) {
+func (s *Simulator) adminHold(_ *http.Request, body []byte) (any, error) {
 	var h Hold
-	if err := readAdmin(r, &h); err != nil {
-		return nil, err
+	err := decodeStrict(body, &h)
+	if err == nil {
+		err = h.Validate()
 	}
-	if err := h.Validate(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return map[string]string{"id": s.Hold(h)}, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryCodeAnswersOverHTTP200WithItsEnvelope(t *testing.T) {
+func TestEveryCodeIsAnsweredWithHTTP200AndItsEnvelope(t *testing.T) {
 	t.Parallel()
 	s := Start(t)
 	for code := range messages {
@@ -43,9 +43,10 @@ func TestEveryCodeAnswersOverHTTP200WithItsEnvelope(t *testing.T) {
 
 func itoa(n int) string { return string(raw(n)) }
 
-func TestTokenAndInputChecks(t *testing.T) {
+func TestInvalidTokensAndInputsGetTheirCodes(t *testing.T) {
 	t.Parallel()
-	s := Start(t, Config{Tokens: []string{"token-a", "token-b"}, Deny: map[string][]string{PathUpload: {"token-b"}}})
+	s := Start(t, Config{Tokens: []string{"token-a"}})
+	s.SetToken(Token{Value: "token-b", Deny: []string{PathUpload}})
 	with := func(path, token string, f form) form {
 		f.path = path
 		f.fields = map[string]string{"audio_id": "7"}
@@ -79,7 +80,7 @@ func TestTokenAndInputChecks(t *testing.T) {
 	require.Zero(t, send(t, s, with("/", "token-a", file)).code(t), "an added token")
 }
 
-func TestTokenIsFoundWhereverItStands(t *testing.T) {
+func TestTokenIsFoundInFormAndQuery(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Tokens: []string{"token-a"}, MatchShare: 1})
 	client := newClient(t)
@@ -102,7 +103,7 @@ func TestTokenIsFoundWhereverItStands(t *testing.T) {
 	require.EqualValues(t, 2, b.Content(PathRecognize, hashOf("https://example.test/a.mp3")).Units)
 }
 
-func TestRecognitionDependsOnTheContentAlone(t *testing.T) {
+func TestRecognitionDependsOnlyOnTheContent(t *testing.T) {
 	t.Parallel()
 	s, other := Start(t), Start(t, Config{Seed: 99})
 	matched, client := 0, newClient(t)
@@ -127,7 +128,7 @@ func TestRecognitionDependsOnTheContentAlone(t *testing.T) {
 	require.NotContains(t, song, "score")
 }
 
-func TestRuleAnswers(t *testing.T) {
+func TestRulesChangeTheAnswer(t *testing.T) {
 	t.Parallel()
 	song := Song{Artist: "Sorry", Title: "your IP was blocked"}
 	for name, c := range map[string]struct {
@@ -144,7 +145,7 @@ func TestRuleAnswers(t *testing.T) {
 			require.Equal(t, 19, r.code(t))
 			require.Contains(t, r.body, "your IP was blocked")
 		}},
-		"a message may be no UTF-8": {Rule{Code: 500, MessageBytes: []byte("bad \xff\xfe \"text\"")}, func(t *testing.T, r reply) {
+		"a message need not be UTF-8": {Rule{Code: 500, MessageBytes: []byte("bad \xff\xfe \"text\"")}, func(t *testing.T, r reply) {
 			require.Equal(t, 500, r.code(t))
 			require.False(t, utf8.ValidString(r.body))
 			require.Contains(t, r.body, "bad \xff\xfe \\\"text\\\"")
@@ -166,11 +167,11 @@ func TestRuleAnswers(t *testing.T) {
 			require.Equal(t, 204, r.status)
 			require.Empty(t, r.body)
 		}},
-		"a body of one's own": {Rule{Body: "hello", AnswerHeader: map[string]string{"Content-Type": "text/x"}}, func(t *testing.T, r reply) {
+		"a body": {Rule{Body: "hello", AnswerHeader: map[string]string{"Content-Type": "text/x"}}, func(t *testing.T, r reply) {
 			require.Equal(t, "hello", r.body)
 			require.Equal(t, "text/x", r.header.Get("Content-Type"))
 		}},
-		"bytes of one's own":   {Rule{BodyBytes: []byte{0xff, 0}}, func(t *testing.T, r reply) { require.Equal(t, "\xff\x00", r.body) }},
+		"a body as bytes":      {Rule{BodyBytes: []byte{0xff, 0}}, func(t *testing.T, r reply) { require.Equal(t, "\xff\x00", r.body) }},
 		"a raw result":         {Rule{RawResult: json.RawMessage(`{"x":1}`)}, func(t *testing.T, r reply) { require.Equal(t, `{"status":"success","result":{"x":1}}`, r.body) }},
 		"no result key":        {Rule{Result: ResultAbsent}, func(t *testing.T, r reply) { require.Equal(t, `{"status":"success"}`, r.body) }},
 		"a forced song":        {Rule{Songs: []Song{{Title: "Paper Boats"}}}, func(t *testing.T, r reply) { require.Equal(t, "Paper Boats", r.result(t)["title"]) }},
@@ -179,7 +180,7 @@ func TestRuleAnswers(t *testing.T) {
 		"an empty body":        {Rule{Fault: FaultEmpty}, func(t *testing.T, r reply) { require.Empty(t, r.body) }},
 		"an array":             {Rule{Fault: FaultArray}, func(t *testing.T, r reply) { require.Equal(t, "[]", r.body) }},
 		"no status":            {Rule{Fault: FaultNoStatus}, func(t *testing.T, r reply) { require.Equal(t, `{"result":null}`, r.body) }},
-		"truncated JSON in a whole answer": {Rule{Fault: FaultTruncated}, func(t *testing.T, r reply) {
+		"truncated JSON in a complete answer": {Rule{Fault: FaultTruncated}, func(t *testing.T, r reply) {
 			require.Equal(t, 200, r.status)
 			require.False(t, json.Valid([]byte(r.body)))
 		}},
@@ -195,7 +196,7 @@ func TestRuleAnswers(t *testing.T) {
 	}
 }
 
-func TestFaultsOfTheConnection(t *testing.T) {
+func TestConnectionFaultsEndTheAnswerAsNamed(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 8<<20)
 	for name, c := range map[string]struct {
@@ -219,7 +220,7 @@ func TestFaultsOfTheConnection(t *testing.T) {
 			s := Start(t, Config{MatchShare: 1, Rules: []Rule{c.rule}})
 			r := send(t, s, clip("a.mp3", big))
 			require.Error(t, r.err)
-			// A reset met while writing shows as EPIPE, or as a connection that the transport's reader closed already.
+			// A client that is still writing sees EPIPE, or a connection that the transport has closed.
 			writing := errors.Is(r.err, syscall.EPIPE) || errors.Is(r.err, net.ErrClosed)
 			assert.True(t, errors.Is(r.err, c.want) || errors.Is(c.want, syscall.ECONNRESET) && writing, "%v", r.err)
 			require.Eventually(t, func() bool { return s.Bill().Requests == 1 }, patience, time.Millisecond)
@@ -243,7 +244,7 @@ func TestFaultsOfTheConnection(t *testing.T) {
 	}
 }
 
-func TestResetWithinASmallBodyIsPartialToo(t *testing.T) {
+func TestResetBehindTheEndOfASmallBodyIsPartial(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Rules: []Rule{{Fault: FaultResetWithinBody, Name: "*", After: 1 << 20}}})
 	require.Error(t, send(t, s, clip("a.mp3", "tiny")).err)
@@ -251,7 +252,7 @@ func TestResetWithinASmallBodyIsPartialToo(t *testing.T) {
 	require.Zero(t, s.Bill().Units)
 }
 
-func TestEarlyAnswerDoesNotReadTheAudio(t *testing.T) {
+func TestEarlyAnswerLeavesTheAudioUnread(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Rules: []Rule{{Name: "*.mp3", Status: 413, Early: true}}})
 	r := send(t, s, clip("a.mp3", strings.Repeat("x", 100<<10)))
@@ -261,7 +262,7 @@ func TestEarlyAnswerDoesNotReadTheAudio(t *testing.T) {
 	require.EqualValues(t, 1, s.Bill().Partial)
 }
 
-func TestGzipAndSlowAnswers(t *testing.T) {
+func TestAnswersCanBeCompressedOrSlow(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{MatchShare: 1, Rules: []Rule{{Name: "*gzip*", Fault: FaultGzip}, {Name: "*slow*", Fault: FaultSlowAnswer, Over: 200 * time.Millisecond}}})
 	client := newClient(t)

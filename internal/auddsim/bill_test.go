@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatIsCharged(t *testing.T) {
+func TestChargeDependsOnCodeAndStatus(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		rule  Rule
@@ -52,12 +52,12 @@ func TestWhatIsCharged(t *testing.T) {
 			stranger := clip("a.mp3", "data")
 			stranger.fields["api_token"] = "stranger"
 			require.NoError(t, send(t, s, stranger).err)
-			require.Equal(t, c.units, s.Bill().Units, "nobody pays for a token that is not good")
+			require.Equal(t, c.units, s.Bill().Units, "an invalid token is never charged")
 		})
 	}
 }
 
-func TestBillByTokenPathAndContent(t *testing.T) {
+func TestBillSumsByTokenPathAndContent(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{MatchShare: 1})
 	other := clip("two.mp3", "two")
@@ -93,7 +93,7 @@ func TestBillByTokenPathAndContent(t *testing.T) {
 	require.Empty(t, s.Catalog())
 }
 
-func TestQuotaAnswers902ExactlyAtItsEnd(t *testing.T) {
+func TestQuotaIsExhaustedExactly(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Quota: 3})
 	for range 3 {
@@ -106,7 +106,7 @@ func TestQuotaAnswers902ExactlyAtItsEnd(t *testing.T) {
 	require.Equal(t, 902, send(t, s, clip("a.mp3", "x")).code(t))
 }
 
-func TestWhoLeavesAfterTheBodyHasPaid(t *testing.T) {
+func TestClientThatLeavesAfterTheBodyIsCharged(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Limits: Limits{Latency: time.Hour}})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -126,7 +126,7 @@ func TestWhoLeavesAfterTheBodyHasPaid(t *testing.T) {
 	require.EqualValues(t, 1, s.Bill().Complete)
 }
 
-func TestWhoLeavesWithinTheBodyIsPartialAndFree(t *testing.T) {
+func TestClientThatLeavesWithinTheBodyIsPartialAndNotCharged(t *testing.T) {
 	t.Parallel()
 	s := Start(t)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -136,7 +136,7 @@ func TestWhoLeavesWithinTheBodyIsPartialAndFree(t *testing.T) {
 		"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"half.mp3\"\r\n\r\nhalf of it"
 	_, err = conn.Write([]byte("POST /upload/ HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 100000\r\n\r\n" + body))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return s.Bill().Upload(77).Started == 1 }, patience, time.Millisecond, "a running send is seen")
+	require.Eventually(t, func() bool { return s.Bill().Upload(77).Started == 1 }, patience, time.Millisecond, "a running upload is counted")
 	require.EqualValues(t, 1, s.Bill().Active)
 	require.NoError(t, conn.Close())
 	require.Eventually(t, func() bool { return s.Bill().Partial == 1 }, patience, time.Millisecond)
@@ -152,7 +152,7 @@ func TestWhoLeavesWithinTheBodyIsPartialAndFree(t *testing.T) {
 	require.Empty(t, got[0].Hash)
 }
 
-func TestAnAnswerThatWasReadIsInTheBill(t *testing.T) {
+func TestAnAnsweredRequestIsInTheBillAtOnce(t *testing.T) {
 	t.Parallel()
 	s := Start(t)
 	client := newClient(t)
@@ -165,7 +165,7 @@ func TestAnAnswerThatWasReadIsInTheBill(t *testing.T) {
 	}
 }
 
-func TestLogIsARingWithWhatWasAsked(t *testing.T) {
+func TestLogKeepsTheLatestRequestsWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{LogSize: 3, LogHeaders: []string{"User-Agent"}})
 	for i := range 5 {

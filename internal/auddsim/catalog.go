@@ -1,19 +1,22 @@
 package auddsim
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Slot is one audio_id of one token's catalog.
+// Slot is an audio_id in the catalog of a token.
 type Slot struct {
 	Token   string `json:"token"`
 	AudioID int64  `json:"audio_id"`
-	Hash    string `json:"hash"` // of what is in it now
+	Hash    string `json:"hash"` // of its content
 	Name    string `json:"name,omitempty"`
-	// History is every upload that took effect, the latest last.
+	// History has every upload that took effect, the latest last.
 	History []SlotWrite `json:"history"`
+
+	indexedAt time.Time // when recognize finds it
 }
 
 // SlotWrite is one upload that took effect.
@@ -24,62 +27,50 @@ type SlotWrite struct {
 	Name string    `json:"name,omitempty"`
 }
 
-// catalog keeps the uploads of every token; only the token that uploaded finds them.
+// catalog keeps the uploads of every token. Only the same token finds them.
 type catalog struct {
 	mu    sync.RWMutex
 	delay time.Duration
-	slots map[sendKey]*Slot
-	index map[string]map[int64]time.Time // token + hash → audio_id → when it is found
+	slots map[uploadKey]*Slot
 }
 
 func newCatalog(delay time.Duration) *catalog {
-	c := &catalog{delay: delay}
-	c.reset()
-	return c
+	return &catalog{delay: delay, slots: map[uploadKey]*Slot{}}
 }
 
 func (c *catalog) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.slots, c.index = map[sendKey]*Slot{}, map[string]map[int64]time.Time{}
+	clear(c.slots)
 }
 
-// put overwrites a slot, as AudD does.
+// put overwrites a slot, as AudD does. Uploading the same content again does not restart the index delay.
 func (c *catalog) put(e *Request, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := sendKey{e.token, *e.AudioID}
+	key := uploadKey{e.token, *e.AudioID}
 	slot := c.slots[key]
 	if slot == nil {
 		slot = &Slot{Token: e.token, AudioID: *e.AudioID}
 		c.slots[key] = slot
 	}
-	if slot.Hash != "" && slot.Hash != e.Hash {
-		delete(c.index[e.token+" "+slot.Hash], slot.AudioID)
+	if slot.Hash != e.Hash {
+		slot.indexedAt = now.Add(c.delay)
 	}
 	slot.Hash, slot.Name = e.Hash, e.Name
 	slot.History = append(slot.History, SlotWrite{At: now, Seq: e.Seq, Hash: e.Hash, Name: e.Name})
-	at := c.index[e.token+" "+e.Hash]
-	if at == nil {
-		at = map[int64]time.Time{}
-		c.index[e.token+" "+e.Hash] = at
-	}
-	if _, known := at[slot.AudioID]; !known {
-		at[slot.AudioID] = now.Add(c.delay)
-	}
 }
 
-// find returns the smallest audio_id that holds the content and is indexed by now.
-func (c *catalog) find(token, hash string, now time.Time) (int64, bool) {
+// find returns the lowest audio_id of a token that has the content and is indexed.
+func (c *catalog) find(token, hash string, now time.Time) (id int64, found bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	best, found := int64(0), false
-	for id, at := range c.index[token+" "+hash] {
-		if !at.After(now) && (!found || id < best) {
-			best, found = id, true
+	for _, s := range c.slots {
+		if s.Token == token && s.Hash == hash && !s.indexedAt.After(now) && (!found || s.AudioID < id) {
+			id, found = s.AudioID, true
 		}
 	}
-	return best, found
+	return id, found
 }
 
 func (c *catalog) list() []Slot {
@@ -88,11 +79,9 @@ func (c *catalog) list() []Slot {
 	out := make([]Slot, 0, len(c.slots))
 	for _, s := range c.slots {
 		line := *s
-		line.History = append([]SlotWrite(nil), s.History...)
+		line.History = slices.Clone(s.History)
 		out = append(out, line)
 	}
-	sort.Slice(out, func(i, j int) bool {
-		return out[i].AudioID < out[j].AudioID || out[i].AudioID == out[j].AudioID && out[i].Token < out[j].Token
-	})
+	slices.SortFunc(out, func(a, b Slot) int { return cmp.Or(cmp.Compare(a.AudioID, b.AudioID), cmp.Compare(a.Token, b.Token)) })
 	return out
 }

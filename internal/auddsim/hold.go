@@ -1,26 +1,27 @@
 package auddsim
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// Stages at which a request can be held.
+// The stages at which a request can be held.
 const (
-	StageBeforeBody   = "before_body"   // nothing of the audio is read
+	StageBeforeBody   = "before_body"   // before any audio is read
 	StageWithinBody   = "within_body"   // after Hold.After bytes of the body (0: half of it)
-	StageAfterBody    = "after_body"    // received and charged, before the latency
-	StageBeforeAnswer = "before_answer" // after the latency, nothing of the answer sent
+	StageAfterBody    = "after_body"    // after the body was received and charged, before the latency
+	StageBeforeAnswer = "before_answer" // after the latency, before the answer
 )
 
-// Hold keeps matching requests at a stage until it is released, their client leaves (noticed only once the body was
-// read) or the simulator is closed. Criteria are those of Rule.
+// Hold stops matching requests at a stage until it is released, the client leaves (which is noticed only after the body was
+// read) or the simulator is closed. The criteria are those of Rule.
 type Hold struct {
-	ID      string `json:"id,omitempty"` // given if empty
+	ID      string `json:"id,omitempty"` // empty: hold-N
 	Stage   string `json:"stage"`
 	Path    string `json:"path,omitempty"`
 	Name    string `json:"name,omitempty"`
@@ -29,10 +30,10 @@ type Hold struct {
 	Token   string `json:"token,omitempty"`
 	AudioID *int64 `json:"audio_id,omitempty"`
 	After   int64  `json:"after,omitempty"` // bytes, for within_body
-	Times   int    `json:"times,omitempty"` // hold so many requests; 0: all
+	Times   int    `json:"times,omitempty"` // how many requests; 0: all
 }
 
-// Held is a request that is held now.
+// Held is a request that is held.
 type Held struct {
 	Hold    string    `json:"hold"`
 	Stage   string    `json:"stage"`
@@ -44,22 +45,14 @@ type Held struct {
 	Since   time.Time `json:"since"`
 }
 
-// Validate reports what does not fit together.
+// Validate reports every field out of range, and fields that contradict each other.
 func (h Hold) Validate() error {
-	var errs []error
-	switch h.Stage {
-	case StageBeforeBody, StageWithinBody:
-		if h.Hash != "" {
-			errs = append(errs, errors.New("a hold before the end of the body cannot depend on the content's hash"))
-		}
-	case StageAfterBody, StageBeforeAnswer:
-	default:
-		errs = append(errs, fmt.Errorf("stage %q is unknown", h.Stage))
-	}
-	if h.After < 0 || h.Times < 0 {
-		errs = append(errs, errors.New("after and times must not be negative"))
-	}
-	return errors.Join(errs...)
+	early := h.Stage == StageBeforeBody || h.Stage == StageWithinBody
+	var all checks
+	all.require(early || h.Stage == StageAfterBody || h.Stage == StageBeforeAnswer, fmt.Sprintf("stage %q is unknown", h.Stage))
+	all.require(!early || h.Hash == "", "a hold before the end of the body cannot depend on the content")
+	all.require(h.After >= 0 && h.Times >= 0, "after and times must not be negative")
+	return all.err()
 }
 
 type holdState struct {
@@ -69,9 +62,9 @@ type holdState struct {
 	taken    int
 }
 
-// holds is the list of holds and of what they hold.
+// holds has the holds and the requests that they hold.
 type holds struct {
-	any  atomic.Bool // false lets requests pass without the mutex
+	any  atomic.Bool // false: requests pass without locking the mutex
 	mu   sync.Mutex
 	list []*holdState
 	held map[int64]Held
@@ -93,56 +86,38 @@ func (h *holds) add(hold Hold) string {
 	return hold.ID
 }
 
-// release ends the hold with this id, all with "", and lets go what they hold. It returns how many holds ended.
+// release ends the hold with this id, or all holds for "", and returns how many ended.
 func (h *holds) release(id string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var kept []*holdState
-	ended := 0
-	for _, s := range h.list {
-		if id != "" && s.ID != id {
-			kept = append(kept, s)
-			continue
+	before := len(h.list)
+	h.list = slices.DeleteFunc(h.list, func(s *holdState) bool {
+		ends := id == "" || s.ID == id
+		if ends {
+			close(s.released)
 		}
-		close(s.released)
-		ended++
-	}
-	h.list = kept
-	h.any.Store(len(kept) > 0)
-	return ended
+		return ends
+	})
+	h.any.Store(len(h.list) > 0)
+	return before - len(h.list)
 }
 
-// find takes the first hold of the stage that matches. named chooses between holds whose criteria are known from the
-// header alone and the others; nil takes both.
-func (h *holds) find(stage string, sub *subject, named *bool) *holdState {
+// find takes the first matching hold of a stage. needsFields selects holds with or without criteria over form fields; nil
+// selects both.
+func (h *holds) find(stage string, sub *subject, needsFields *bool) *holdState {
 	if !h.any.Load() {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.list {
-		if s.Stage != stage || named != nil && s.criteria.named() != *named || !s.criteria.matches(sub) || s.Times > 0 && s.taken >= s.Times {
+		if s.Stage != stage || needsFields != nil && s.criteria.needsFields() != *needsFields || !s.criteria.matches(sub) || s.Times > 0 && s.taken >= s.Times {
 			continue
 		}
 		s.taken++
 		return s
 	}
 	return nil
-}
-
-// early reports whether some hold depends on form fields and acts before the end of the body.
-func (h *holds) early() bool {
-	if !h.any.Load() {
-		return false
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range h.list {
-		if s.criteria.named() && (s.Stage == StageBeforeBody || s.Stage == StageWithinBody) {
-			return true
-		}
-	}
-	return false
 }
 
 func (h *holds) enter(held Held) {
@@ -160,10 +135,5 @@ func (h *holds) leave(seq int64) {
 func (h *holds) current() []Held {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := make([]Held, 0, len(h.held))
-	for _, x := range h.held {
-		out = append(out, x)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Seq < out[j].Seq })
-	return out
+	return slices.SortedFunc(maps.Values(h.held), func(a, b Held) int { return cmp.Compare(a.Seq, b.Seq) })
 }

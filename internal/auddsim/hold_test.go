@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRequestsAreHeldAtEveryStage(t *testing.T) {
+func TestRequestsAreHeldAtEachStage(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 4<<20)
 	for stage, c := range map[string]struct {
@@ -45,7 +45,7 @@ func TestRequestsAreHeldAtEveryStage(t *testing.T) {
 	}
 }
 
-// heldBytes is how much of the body was read when the client of a held request left.
+// heldBytes is how much of the body is read when a request is held and its client leaves.
 func heldBytes(t *testing.T, stage, data string) int64 {
 	s := Start(t)
 	s.Hold(Hold{Stage: stage, Name: "*.mp3", After: 1 << 20})
@@ -64,7 +64,7 @@ func heldBytes(t *testing.T, stage, data string) int64 {
 	return done[0].BodyBytes
 }
 
-func TestHoldsOverHTTP(t *testing.T) {
+func TestHoldsAreSetAndReleasedOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := Start(t)
 	var id struct{ ID string }

@@ -7,69 +7,54 @@ import (
 	"time"
 )
 
-// limiter holds the limits of one path, or of all. Its clock is the monotonic time since start.
-type limiter struct {
-	mu       sync.Mutex
-	limits   Limits
-	start    time.Time
-	tat      time.Duration // GCRA: when the bucket would be full again
-	inFlight int
+// Limits are what a path admits and how long it takes. The zero value: no limit, no latency.
+type Limits struct {
+	Rate        float64 // requests per second; 0 = no limit
+	Burst       int     // size of the token bucket; 0 = 1
+	Concurrency int     // requests in flight; 0 = no limit
+	// Latency is the time between the complete request and its answer, drawn evenly from Latency × (1 ± Jitter).
+	Latency time.Duration
+	Jitter  float64 // 0 … 1
+	// RetryAfter is sent with refusals, in whole seconds rounded up. 0: no header.
+	RetryAfter time.Duration
+	// Code is the AudD code of refusals, in a body with HTTP 200, such as 611. 0: HTTP 429 with plain text.
+	Code int
+	// Status is the HTTP status of refusals. 0: 429 without Code, 200 with it.
+	Status int
 }
 
-func newLimiter(l Limits) *limiter { return &limiter{limits: l, start: time.Now()} }
-
-func (l *limiter) set(limits Limits) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// What the bucket lacks is kept in tokens, so that a higher rate fills it at that rate.
-	if now := time.Since(l.start); l.tat > now && l.limits.Rate > 0 && limits.Rate > 0 {
-		l.tat = now + time.Duration(float64(l.tat-now)*l.limits.Rate/limits.Rate)
-	} else {
-		l.tat = 0
-	}
-	l.limits = limits
+// limitsJSON is Limits in JSON, where durations are text ("200ms").
+type limitsJSON struct {
+	Path        string       `json:"path,omitempty"`
+	Rate        float64      `json:"rate"`
+	Burst       int          `json:"burst"`
+	Concurrency int          `json:"concurrency"`
+	Latency     jsonDuration `json:"latency"`
+	Jitter      float64      `json:"jitter"`
+	RetryAfter  jsonDuration `json:"retry_after"`
+	Code        int          `json:"code"`
+	Status      int          `json:"status"`
 }
 
-func (l *limiter) get() Limits {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.limits
+func (l Limits) json(path string) limitsJSON {
+	return limitsJSON{path, l.Rate, l.Burst, l.Concurrency, jsonDuration(l.Latency), l.Jitter, jsonDuration(l.RetryAfter), l.Code, l.Status}
 }
 
-// admit takes a place and a token of the bucket, or neither. It returns the limits that were decisive.
-func (l *limiter) admit() (Limits, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.limits.Concurrency > 0 && l.inFlight >= l.limits.Concurrency {
-		return l.limits, false
-	}
-	if !l.takeLocked(time.Since(l.start)) {
-		return l.limits, false
-	}
-	l.inFlight++
-	return l.limits, true
+func (in limitsJSON) limits() Limits {
+	return Limits{in.Rate, in.Burst, in.Concurrency, time.Duration(in.Latency), in.Jitter, time.Duration(in.RetryAfter), in.Code, in.Status}
 }
 
-// takeLocked is a token bucket written as GCRA in whole nanoseconds rounded against the caller, so that in any span t at
-// most rate × t + burst requests pass.
-func (l *limiter) takeLocked(now time.Duration) bool {
-	if l.limits.Rate <= 0 {
-		return true
-	}
-	interval := time.Duration(math.Ceil(float64(time.Second) / l.limits.Rate))
-	tolerance := interval * time.Duration(max(l.limits.Burst, 1)-1)
-	tat := max(l.tat, now)
-	if tat-now > tolerance {
-		return false
-	}
-	l.tat = tat + interval
-	return true
-}
-
-func (l *limiter) leave() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.inFlight--
+// Validate reports every field out of range.
+func (l Limits) Validate() error {
+	var all checks
+	all.require(l.Rate >= 0 && l.Rate <= 1e9, "rate must be between 0 and 1e9 per second")
+	all.require(l.Burst >= 0, "burst must not be negative")
+	all.require(l.Concurrency >= 0, "concurrency must not be negative")
+	all.require(l.Latency >= 0, "latency must not be negative")
+	all.require(l.Jitter >= 0 && l.Jitter <= 1, "jitter must be between 0 and 1")
+	all.require(l.RetryAfter >= 0, "retry_after must not be negative")
+	all.require(l.Status == 0 || l.Status >= 200 && l.Status <= 599, "status must be between 200 and 599")
+	return all.err()
 }
 
 // draw is the latency of request n.
@@ -80,7 +65,69 @@ func (l Limits) draw(seed uint64, n int64) time.Duration {
 	return time.Duration(float64(l.Latency) * (1 + l.Jitter*(2*coin(seed, uint64(n))-1)))
 }
 
-// gauge counts what is there now and remembers the most there ever was.
+// limiter applies the limits of one path, or of all paths together.
+type limiter struct {
+	mu       sync.Mutex
+	limits   Limits
+	start    time.Time     // zero of the limiter's clock
+	fullAt   time.Duration // when the token bucket is full again (GCRA), on that clock
+	inFlight int
+}
+
+func newLimiter(l Limits) *limiter { return &limiter{limits: l, start: time.Now()} }
+
+func (l *limiter) set(limits Limits) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// The number of missing tokens stays the same, so that the new rate fills the bucket.
+	if now := time.Since(l.start); l.fullAt > now && l.limits.Rate > 0 && limits.Rate > 0 {
+		l.fullAt = now + time.Duration(float64(l.fullAt-now)*l.limits.Rate/limits.Rate)
+	} else {
+		l.fullAt = 0
+	}
+	l.limits = limits
+}
+
+func (l *limiter) get() Limits {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.limits
+}
+
+// admit takes a place and a token from the bucket, or neither. It returns the limits that decided.
+func (l *limiter) admit() (Limits, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ok := l.limits.Concurrency == 0 || l.inFlight < l.limits.Concurrency
+	if ok = ok && l.takeLocked(time.Since(l.start)); ok {
+		l.inFlight++
+	}
+	return l.limits, ok
+}
+
+// takeLocked is a token bucket (GCRA) in whole nanoseconds, rounded so that at most rate × t + burst requests pass in
+// any time t.
+func (l *limiter) takeLocked(now time.Duration) bool {
+	if l.limits.Rate <= 0 {
+		return true
+	}
+	interval := time.Duration(math.Ceil(float64(time.Second) / l.limits.Rate))
+	tolerance := interval * time.Duration(max(l.limits.Burst, 1)-1)
+	fullAt := max(l.fullAt, now)
+	if fullAt-now > tolerance {
+		return false
+	}
+	l.fullAt = fullAt + interval
+	return true
+}
+
+func (l *limiter) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inFlight--
+}
+
+// gauge counts requests in flight and keeps the maximum.
 type gauge struct{ now, max atomic.Int64 }
 
 func (g *gauge) enter() {
@@ -95,5 +142,5 @@ func (g *gauge) enter() {
 
 func (g *gauge) leave() { g.now.Add(-1) }
 
-// reset begins a new maximum at what is there now.
+// reset sets the maximum to the current count.
 func (g *gauge) reset() { g.max.Store(g.now.Load()) }

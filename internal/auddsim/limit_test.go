@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// In every span t, between any two admissions, at most rate × t + burst requests pass.
+// Between any two admissions a time t apart, at most rate × t + burst requests pass.
 func TestTokenBucketNeverAdmitsMoreThanRateTimesTPlusBurst(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -37,7 +37,7 @@ func TestTokenBucketNeverAdmitsMoreThanRateTimesTPlusBurst(t *testing.T) {
 				}
 			}
 		}
-		// Arrivals at random, 3.3 times as many as the rate: without a bucket at least 1/1.3 of the rate gets through.
+		// Random arrivals at 3.3 times the rate: even without a bucket, 1/1.3 of the rate is admitted.
 		if want := rate*now.Seconds()*0.7 - 10; float64(len(admitted)) < want {
 			t.Fatalf("%d requests admitted, want at least %f", len(admitted), want)
 		}
@@ -68,12 +68,12 @@ func TestRateLimitAnswers429AndKeepsTheConnection(t *testing.T) {
 
 	require.Equal(t, 200, admin(t, s, "POST", "limits", `{"rate":0,"latency":"1ms"}`, nil))
 	require.Equal(t, 200, do(client, clip("a.mp3", "x").request(t, s.URL)).status)
-	require.Equal(t, 1500*time.Millisecond, s.Limits("").RetryAfter, "other limits stay")
+	require.Equal(t, 1500*time.Millisecond, s.Limits("").RetryAfter, "other limits do not change")
 	require.Equal(t, 400, admin(t, s, "POST", "limits", `{"rat":1}`, nil))
 	require.Equal(t, 400, admin(t, s, "POST", "limits", `{"rate":-1}`, nil))
 }
 
-func TestRefusalsMayCarryCode611(t *testing.T) {
+func TestRefusalsCanCarryCode611(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Limits: Limits{Rate: 0.001, Code: 611}})
 	require.Zero(t, send(t, s, clip("a.mp3", "x")).code(t))
@@ -87,9 +87,10 @@ func TestRefusalsMayCarryCode611(t *testing.T) {
 	require.Equal(t, 611, r.code(t))
 }
 
-func TestPathsMayHaveLimitsOfTheirOwn(t *testing.T) {
+func TestPathsCanHaveTheirOwnLimits(t *testing.T) {
 	t.Parallel()
-	s := Start(t, Config{Limits: Limits{Rate: 0.001}, PathLimits: map[string]Limits{PathUpload: {}}})
+	s := Start(t, Config{Limits: Limits{Rate: 0.001}})
+	require.NoError(t, s.SetLimits(PathUpload, Limits{}))
 	for i := range 5 {
 		require.Equal(t, 200, send(t, s, upload(i, "x")).status)
 	}
@@ -100,7 +101,7 @@ func TestPathsMayHaveLimitsOfTheirOwn(t *testing.T) {
 	require.Equal(t, 200, send(t, s, streams).status, "the token check is never limited")
 }
 
-func TestConcurrencyLimit(t *testing.T) {
+func TestConcurrencyLimitRefusesFurtherRequests(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Limits: Limits{Concurrency: 4}})
 	id := s.Hold(Hold{Stage: StageBeforeAnswer})
@@ -129,9 +130,8 @@ func TestConcurrencyLimit(t *testing.T) {
 	require.EqualValues(t, 4, s.Bill().MaxConcurrentByPath[PathRecognize])
 }
 
-// A client that sends its next request when it has read an answer must never be refused by a limit of as many as there
-// are clients.
-func TestAPlaceIsFreeBeforeTheAnswerIsComplete(t *testing.T) {
+// N clients that each send their next request after reading an answer are never refused by a concurrency limit of N.
+func TestPlaceIsFreeBeforeTheAnswerIsComplete(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Limits: Limits{Concurrency: 3}, Rules: []Rule{{Name: "slow*", Fault: FaultSlowAnswer, Over: 5 * time.Millisecond}}})
 	client := newClient(t)
@@ -153,7 +153,7 @@ func TestAPlaceIsFreeBeforeTheAnswerIsComplete(t *testing.T) {
 	require.EqualValues(t, 600, b.Units)
 }
 
-func TestLatencyIsDrawnEvenlyFromItsSpan(t *testing.T) {
+func TestLatencyIsDrawnEvenlyFromItsRange(t *testing.T) {
 	t.Parallel()
 	l := Limits{Latency: 200 * time.Millisecond, Jitter: 0.2}
 	var sum time.Duration
@@ -169,7 +169,7 @@ func TestLatencyIsDrawnEvenlyFromItsSpan(t *testing.T) {
 	require.Greater(t, high-low, 75*time.Millisecond)
 }
 
-func TestLimiterGivesPlacesAndTokensTogetherOrNotAtAll(t *testing.T) {
+func TestLimiterTakesPlaceAndTokenTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(Limits{Rate: 1, Burst: 2, Concurrency: 1})
@@ -191,7 +191,7 @@ func TestLimiterGivesPlacesAndTokensTogetherOrNotAtAll(t *testing.T) {
 	})
 }
 
-func TestAChangedRateFillsTheBucketAtTheNewRate(t *testing.T) {
+func TestChangedRateFillsTheBucketAtTheNewRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(Limits{Rate: 0.001, Burst: 2})
@@ -205,7 +205,7 @@ func TestAChangedRateFillsTheBucketAtTheNewRate(t *testing.T) {
 		}
 		require.Equal(t, 2, admitted())
 		l.set(Limits{Rate: 10, Burst: 2})
-		require.Zero(t, admitted(), "a new rate is no new bucket")
+		require.Zero(t, admitted(), "a new rate does not refill the bucket")
 		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the bubble's clock
 		require.Equal(t, 1, admitted())
 		time.Sleep(time.Hour) //nolint:forbidigo // the bubble's clock

@@ -1,26 +1,28 @@
 package auddsim
 
 import (
-	"sort"
+	"cmp"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Outcomes of requests beyond "match", "no_match", "uploaded", "streams", "code_N", "http_N" and the names of faults.
+// Outcomes of requests besides match, no_match, uploaded, streams, code_N, http_N and the names of faults.
 const (
 	OutcomeRefused    = "refused"     // by a rate or concurrency limit
-	OutcomeClientGone = "client_gone" // the client left before its answer
+	OutcomeClientGone = "client_gone" // the client left before the answer
 	OutcomeStopped    = "stopped"     // the simulator was closed
 )
 
-// Request is one request received, finished or running.
+// Request is one received request, finished or running.
 type Request struct {
-	Seq       int64             `json:"seq"` // 1 for the first since start
+	Seq       int64             `json:"seq"` // 1 for the first
 	RequestID string            `json:"request_id"`
 	At        time.Time         `json:"at"` // when its header was read
 	Path      string            `json:"path"`
 	Method    string            `json:"method"`
-	Hash      string            `json:"hash,omitempty"`  // of the whole content; empty while or if it did not arrive whole
+	Hash      string            `json:"hash,omitempty"`  // of the content; empty until all of it was received
 	Name      string            `json:"name,omitempty"`  // file name sent
 	URL       string            `json:"url,omitempty"`   // without its query
 	Token     string            `json:"token,omitempty"` // masked
@@ -32,29 +34,28 @@ type Request struct {
 	BodyBytes int64             `json:"body_bytes"`
 	Complete  bool              `json:"complete"` // the whole body was received
 	Units     int64             `json:"units"`    // charged
-	Took      time.Duration     `json:"took_ns"`  // until its answer was about to be sent
+	Took      time.Duration     `json:"took_ns"`  // until the answer was sent
 	Active    bool              `json:"active,omitempty"`
 	Headers   map[string]string `json:"headers,omitempty"` // those of Config.LogHeaders
 
 	token string
 }
 
-// Filter chooses requests. Zero fields choose all.
+// Filter selects requests. Zero fields select all.
 type Filter struct {
 	Path, Hash, Name, Outcome string // Name is a pattern
 	AudioID                   *int64
 	AfterSeq                  int64
-	Limit                     int // the latest so many
+	Limit                     int // only the latest so many
 }
 
-func (f Filter) fits(r *Request) bool {
+func (f Filter) matches(r *Request) bool {
 	return (f.Path == "" || f.Path == r.Path) && (f.Hash == "" || f.Hash == r.Hash) &&
 		(f.Name == "" || globMatch(f.Name, r.Name)) && (f.Outcome == "" || f.Outcome == r.Outcome) &&
 		(f.AudioID == nil || r.AudioID != nil && *f.AudioID == *r.AudioID) && r.Seq > f.AfterSeq
 }
 
-// requestLog keeps the last finished requests in a ring and the running ones in a map. Entries are written only through
-// note.
+// requestLog keeps the last finished requests in a ring and the running ones in a map. Entries change only through note.
 type requestLog struct {
 	mu     sync.Mutex
 	size   int
@@ -108,18 +109,13 @@ func (l *requestLog) reset() {
 func (l *requestLog) list(f Filter) []Request {
 	l.mu.Lock()
 	out := []Request{}
-	for _, e := range l.ring {
-		if f.fits(e) {
-			out = append(out, *e)
-		}
-	}
-	for _, e := range l.active {
-		if f.fits(e) {
+	for _, e := range slices.AppendSeq(slices.Clone(l.ring), maps.Values(l.active)) {
+		if f.matches(e) {
 			out = append(out, *e)
 		}
 	}
 	l.mu.Unlock()
-	sort.Slice(out, func(i, j int) bool { return out[i].Seq < out[j].Seq })
+	slices.SortFunc(out, func(a, b Request) int { return cmp.Compare(a.Seq, b.Seq) })
 	if f.Limit > 0 && len(out) > f.Limit {
 		out = out[len(out)-f.Limit:]
 	}

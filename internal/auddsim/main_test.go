@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience ends a test that hangs.
+// patience is how long a test waits before it fails.
 const patience = time.Minute
 
 // form is one request to the simulator.
@@ -29,7 +29,7 @@ type form struct {
 	name   string // "" sends no file
 	data   string
 	header map[string]string
-	tail   map[string]string // fields after the file
+	tail   map[string]string // fields sent after the file
 }
 
 // reply is an answer, or the error instead of one.

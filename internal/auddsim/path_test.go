@@ -32,7 +32,7 @@ func scanOf(t *testing.T, s *Server, f form) scanned {
 	return out
 }
 
-func TestEnterpriseUnits(t *testing.T) {
+func TestEnterpriseUnitsAreTheScannedChunks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		duration time.Duration
@@ -50,7 +50,7 @@ func TestEnterpriseUnits(t *testing.T) {
 		"skip_first_seconds beyond the end": {time.Minute, map[string]string{"skip_first_seconds": "3000"}, 1},
 		"every without skip":                {2 * time.Minute, map[string]string{"every": "3"}, 10},
 	} {
-		s := Start(t, Config{Rules: []Rule{{Duration: c.duration}}, ListEmptyChunks: true})
+		s := Start(t, Config{Rules: []Rule{{Duration: c.duration, Result: ResultMatch}}})
 		f := clip("long.mp3", "x")
 		maps.Copy(f.fields, c.fields)
 		require.Len(t, scanOf(t, s, f).Result, int(c.units), name)
@@ -69,10 +69,10 @@ func TestEnterpriseLengthComesFromTheHeaderOrTheSize(t *testing.T) {
 	scanOf(t, s, clip("a.mp3", strings.Repeat("x", 36_001)))
 	require.EqualValues(t, 9, s.Bill().Units)
 	scanOf(t, s, form{fields: map[string]string{"api_token": "token-a", "url": "https://example.test/long"}})
-	require.EqualValues(t, 9+15, s.Bill().Units, "three minutes are assumed of a URL")
+	require.EqualValues(t, 9+15, s.Bill().Units, "a URL counts as three minutes")
 }
 
-func TestEnterpriseChunks(t *testing.T) {
+func TestEnterpriseChunksHaveOffsetsAndSongs(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{MatchShare: 1, Rules: []Rule{
 		{Name: "hours*", Duration: 2 * time.Hour},
@@ -96,7 +96,7 @@ func TestEnterpriseChunks(t *testing.T) {
 	require.Empty(t, scanOf(t, s, clip("none.mp3", "x")).Result)
 }
 
-func TestEnterpriseHasARootOfItsOwn(t *testing.T) {
+func TestEnterpriseCanHaveItsOwnRoot(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{EnterpriseAddr: "127.0.0.1:0"})
 	r := do(newClient(t), clip("a.mp3", "x").request(t, strings.TrimSuffix(s.EnterpriseURL, "/")))
@@ -106,16 +106,7 @@ func TestEnterpriseHasARootOfItsOwn(t *testing.T) {
 	require.NotEqual(t, s.URL+"/enterprise/", s.EnterpriseURL)
 }
 
-func TestLimitMayCountMatches(t *testing.T) {
-	t.Parallel()
-	s := Start(t, Config{LimitCountsMatches: true, MatchShare: 1, Rules: []Rule{{Duration: time.Hour}}})
-	f := clip("a.mp3", "x")
-	f.fields["limit"] = "3"
-	require.Len(t, scanOf(t, s, f).Result, 3)
-	require.EqualValues(t, 300, s.Bill().Units)
-}
-
-func TestCatalogIsFoundAgain(t *testing.T) {
+func TestUploadIsFoundByTheSameToken(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{MatchShare: -1})
 	require.Equal(t, `{"status":"success","result":null}`, send(t, s, upload(146, "my track")).body)
@@ -124,7 +115,7 @@ func TestCatalogIsFoundAgain(t *testing.T) {
 	require.Len(t, found, 2, "only timecode and audio_id")
 	stranger := clip("b.mp3", "my track")
 	stranger.fields["api_token"] = "token-b"
-	require.Nil(t, send(t, s, stranger).result(t), "uploads are visible to the uploader only")
+	require.Nil(t, send(t, s, stranger).result(t), "only the token that uploaded finds it")
 	require.EqualValues(t, 146, *scanOf(t, s, clip("b.mp3", "my track")).Result[0].Songs[0].AudioID)
 
 	send(t, s, upload(146, "another track"))
@@ -143,7 +134,7 @@ func TestCatalogIsFoundAgain(t *testing.T) {
 	require.Equal(t, map[string]int64{"uploaded": 2}, sends.Outcomes)
 }
 
-func TestCatalogTakesTimeToIndex(t *testing.T) {
+func TestUploadIsFoundAfterTheIndexDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sim, err := New(Config{MatchShare: -1, IndexDelay: time.Hour})
@@ -162,7 +153,7 @@ func TestCatalogTakesTimeToIndex(t *testing.T) {
 	})
 }
 
-func TestWhichUploadsTakeEffect(t *testing.T) {
+func TestUploadsTakeEffectOnlyWhenChargedOrSuccessful(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
 		name   string
@@ -188,7 +179,7 @@ func TestWhichUploadsTakeEffect(t *testing.T) {
 	}
 }
 
-func TestSamplesAnswerByFileName(t *testing.T) {
+func TestSampleRulesAnswerByFileName(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Rules: Samples()})
 	require.Equal(t, "Paper Boats", send(t, s, clip("match-paper-boats.mp3", "x")).result(t)["title"])

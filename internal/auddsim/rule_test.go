@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRulesSurviveJSON(t *testing.T) {
+func TestRulesAreTheSameAfterJSON(t *testing.T) {
 	t.Parallel()
 	full := Rule{ID: "all", Path: PathRecognize, Method: "POST", Name: "*.mp3", Hash: "9f86", URL: "https://*", Token: "t",
 		Headers: map[string]string{"X-A": "b*"}, Fields: map[string]string{"market": "us"}, AudioID: new(int64(0)),
@@ -28,36 +28,36 @@ func TestRulesSurviveJSON(t *testing.T) {
 	}
 }
 
-func TestWrongRulesAreRefused(t *testing.T) {
+func TestInvalidRulesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"a misspelt field":                 `{"nam":"*"}`,
-		"an unknown fault":                 `{"fault":"explode"}`,
-		"a wrong duration":                 `{"latency":"fast"}`,
-		"a hash before the body":           `{"hash":"00","fault":"reset_before_body"}`,
-		"a count by content before it":     `{"per":"content","status":413,"early":true}`,
-		"early without an answer":          `{"early":true}`,
-		"a status beyond HTTP":             `{"status":600}`,
-		"an informational status":          `{"status":101}`,
-		"an unknown path":                  `{"path":"recognise"}`,
-		"two values":                       `{} {}`,
-		"one wrong in a list":              `[{},{"result":"maybe"}]`,
-		"a probability above one":          `{"probability":1.5}`,
-		"an unknown way of counting":       `{"per":"moon"}`,
-		"negative numbers":                 `{"skip":-1}`,
-		"a method that is never looked at": `{"method":"PUT"}`,
+		"a misspelt field":               `{"nam":"*"}`,
+		"an unknown fault":               `{"fault":"explode"}`,
+		"a wrong duration":               `{"latency":"fast"}`,
+		"a hash before the body":         `{"hash":"00","fault":"reset_before_body"}`,
+		"a count by content before it":   `{"per":"content","status":413,"early":true}`,
+		"early without an answer":        `{"early":true}`,
+		"a status beyond HTTP":           `{"status":600}`,
+		"an informational status":        `{"status":101}`,
+		"an unknown path":                `{"path":"recognise"}`,
+		"two values":                     `{} {}`,
+		"one wrong in a list":            `[{},{"result":"maybe"}]`,
+		"a probability above one":        `{"probability":1.5}`,
+		"an unknown way of counting":     `{"per":"moon"}`,
+		"negative numbers":               `{"skip":-1}`,
+		"a method that is not simulated": `{"method":"PUT"}`,
 	} {
 		_, err := parseRules([]byte(text))
 		require.Error(t, err, name)
 	}
 	require.Panics(t, func() { Start(t).Rule(Rule{Status: 7}) })
-	_, err := New(Config{Rules: []Rule{{Status: 7}}, Limits: Limits{Jitter: 2, Rate: -1}, PathLimits: map[string]Limits{"fly": {}}, MatchShare: 3})
-	for _, text := range []string{"rule 1", "status", "jitter", "rate", "fly", "match_share"} {
+	_, err := New(Config{Rules: []Rule{{Status: 7}}, Limits: Limits{Jitter: 2, Rate: -1}, MatchShare: 3})
+	for _, text := range []string{"rule 1", "status", "jitter", "rate", "match_share"} {
 		require.ErrorContains(t, err, text)
 	}
 }
 
-func TestCriteriaAndCounts(t *testing.T) {
+func TestRulesActByTheirCriteriaAndCounts(t *testing.T) {
 	t.Parallel()
 	answers := func(t *testing.T, rules []Rule, forms ...form) []int {
 		s := Start(t, Config{Rules: rules})
@@ -106,7 +106,7 @@ func TestCriteriaAndCounts(t *testing.T) {
 	require.Equal(t, []int{503, 404, 403}, answers(t, []Rule{{Times: 1, Status: 503}, {Times: 1, Status: 404}, {Status: 403}}, a, a, a), "in order")
 }
 
-func TestProbabilityIsAShareAndSeeded(t *testing.T) {
+func TestProbabilityIsASeededShare(t *testing.T) {
 	t.Parallel()
 	run := func(seed uint64) (used int, pattern string) {
 		set := &ruleSet{seed: seed}
@@ -129,20 +129,20 @@ func TestProbabilityIsAShareAndSeeded(t *testing.T) {
 	require.NotEqual(t, pattern, other)
 }
 
-func TestPatterns(t *testing.T) {
+func TestPatternsMatch(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pattern, text string
 		want          bool
 	}{
 		{"*", "", true}, {"", "", true}, {"", "a", false}, {"a?c", "abc", true}, {"a?c", "ac", false}, {"*match*", "a/match.MP3", true},
-		{"*.mp3", "a.mp3.ogg", false}, {"a*b*c", "a1b2b3c", true}, {"a*b*c", "a1c2b", false}, {"**", "x", true}, {"?", "", false},
+		{"*.mp3", "a.mp3.ogg", false}, {"a*b*c", "a1b2b3c", true}, {"a*b*c", "a1c2b", false}, {"**", "x", true}, {"a[1]*", "A[1].mp3", true}, {`a\b`, `a\b`, true}, {"?", "", false},
 	} {
 		require.Equal(t, c.want, globMatch(c.pattern, c.text), "%s %s", c.pattern, c.text)
 	}
 }
 
-func TestRulesOverHTTPAndFromAFile(t *testing.T) {
+func TestRulesAreChangedOverHTTPAndReadFromAFile(t *testing.T) {
 	t.Parallel()
 	s := Start(t)
 	var ids struct{ IDs []string }

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// subject is what is known of a request when rules and holds are matched against it.
+// subject is what is known about a request when rules and holds are matched against it.
 type subject struct {
 	path    string
 	method  string
@@ -22,23 +22,23 @@ type subject struct {
 	audioID *int64
 }
 
-// RuleState is a rule with what became of it.
+// RuleState is a rule with its counts.
 type RuleState struct {
 	Rule Rule  `json:"rule"`
 	Seen int64 `json:"seen"` // matching requests
 	Used int64 `json:"used"` // those it acted on
 }
 
-// ruleState counts for one rule. The rule itself never changes.
+// ruleState has the counts of one rule. The rule itself does not change.
 type ruleState struct {
 	Rule
 	mu   sync.Mutex
-	seen map[string]int64 // by Rule.Per
-	all  int64
-	used int64
+	seen map[string]int64 // matching requests by Rule.Per
+	all  int64            // matching requests
+	used int64            // those it acted on
 }
 
-// ruleSet is the list of rules, replaced as a whole so that requests read it without a lock.
+// ruleSet is the list of rules. A change replaces it as a whole, so that requests read it without a lock.
 type ruleSet struct {
 	mu   sync.Mutex // writers
 	list atomic.Pointer[[]*ruleState]
@@ -53,45 +53,35 @@ func (s *ruleSet) current() []*ruleState {
 	return nil
 }
 
-// add appends rules and returns their ids; a rule with the id of an older one takes its place.
+// add appends rules and returns their ids. A rule with the id of an existing one replaces it.
 func (s *ruleSet) add(rules ...Rule) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := append([]*ruleState(nil), s.current()...)
+	list := slices.Clone(s.current())
 	ids := make([]string, 0, len(rules))
 	for _, r := range rules {
 		if r.ID == "" {
 			s.next++
 			r.ID = fmt.Sprintf("rule-%d", s.next)
 		}
-		list = place(list, &ruleState{Rule: r, seen: map[string]int64{}})
 		ids = append(ids, r.ID)
+		state := &ruleState{Rule: r, seen: map[string]int64{}}
+		if i := slices.IndexFunc(list, func(old *ruleState) bool { return old.ID == r.ID }); i >= 0 {
+			list[i] = state
+		} else {
+			list = append(list, state)
+		}
 	}
 	s.list.Store(&list)
 	return ids
 }
 
-func place(list []*ruleState, r *ruleState) []*ruleState {
-	for i, old := range list {
-		if old.ID == r.ID {
-			list[i] = r
-			return list
-		}
-	}
-	return append(list, r)
-}
-
-// remove drops the rules with these ids, or all without any, and says how many went.
+// remove removes the rules with these ids, or all without ids, and returns how many.
 func (s *ruleSet) remove(ids ...string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.current()
-	var list []*ruleState
-	for _, r := range old {
-		if len(ids) > 0 && !slices.Contains(ids, r.ID) {
-			list = append(list, r)
-		}
-	}
+	list := slices.DeleteFunc(slices.Clone(old), func(r *ruleState) bool { return len(ids) == 0 || slices.Contains(ids, r.ID) })
 	s.list.Store(&list)
 	return len(old) - len(list)
 }
@@ -106,24 +96,14 @@ func (s *ruleSet) states() []RuleState {
 	return out
 }
 
-// pick returns the first rule that passes want, matches and acts this time.
-func (s *ruleSet) pick(sub *subject, want func(*Rule) bool) *Rule {
+// pick returns the first rule that passes the filter, matches and acts on this request.
+func (s *ruleSet) pick(sub *subject, filter func(*Rule) bool) *Rule {
 	for i, r := range s.current() {
-		if want(&r.Rule) && r.matches(sub) && r.take(sub, s.seed+uint64(i)) {
+		if filter(&r.Rule) && r.matches(sub) && r.take(sub, s.seed+uint64(i)) {
 			return &r.Rule
 		}
 	}
 	return nil
-}
-
-// any reports whether some rule passes want.
-func (s *ruleSet) any(want func(*Rule) bool) bool {
-	for _, r := range s.current() {
-		if want(&r.Rule) {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *Rule) matches(sub *subject) bool {
@@ -150,7 +130,7 @@ func (r *Rule) matches(sub *subject) bool {
 	return true
 }
 
-// take counts a matching request and decides whether the rule acts on it.
+// take counts a matching request and reports whether the rule acts on it.
 func (r *ruleState) take(sub *subject, seed uint64) bool {
 	key := ""
 	switch r.Per {
@@ -174,12 +154,12 @@ func (r *ruleState) take(sub *subject, seed uint64) bool {
 	return true
 }
 
-// coin is an even number in [0, 1) that depends only on its arguments.
+// coin is an evenly distributed number in [0, 1) that depends only on its arguments.
 func coin(seed, n uint64) float64 {
 	return float64(mix(seed^mix(n))>>11) / (1 << 53)
 }
 
-// mix is the finaliser of SplitMix64: a cheap, well spread permutation.
+// mix is the finalizer of SplitMix64, a fast permutation of uint64.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

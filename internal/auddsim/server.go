@@ -7,30 +7,34 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// Server is a simulator that listens.
+// Server is a Simulator with listeners.
 type Server struct {
 	*Simulator
-	// URL is the base URL, without a slash at its end.
+	// URL is the base URL, without a slash at the end.
 	URL string
-	// EnterpriseURL ends in /enterprise/, or is the root of the second listener with Config.EnterpriseAddr.
+	// EnterpriseURL ends in /enterprise/. With Config.EnterpriseAddr it is the root of the second listener.
 	EnterpriseURL string
 
 	servers []*http.Server
-	stopped chan struct{}
-	err     error
+	serving errgroup.Group
 	stopCtx func() bool
 }
 
-// TB is the part of testing.TB that Start needs, so that shipping the simulator does not ship package testing.
+// readHeaderTimeout ends connections that do not send a request.
+const readHeaderTimeout = 10 * time.Second
+
+// TB is the part of testing.TB that Start needs, so that cmd/auddsim does not link package testing.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 	Cleanup(f func())
 }
 
-// Start listens on a free loopback port until the test ends. Without a Config it takes any token and has no limits.
+// Start listens on a free loopback port until the test ends. Without a Config all tokens are valid and nothing is limited.
 func Start(t TB, cfg ...Config) *Server {
 	t.Helper()
 	var c Config
@@ -41,7 +45,7 @@ func Start(t TB, cfg ...Config) *Server {
 	if err != nil {
 		t.Fatalf("start simulator: %s", err.Error())
 	}
-	t.Cleanup(func() { _ = s.Close() }) // a test that cares about the error calls Close itself
+	t.Cleanup(func() { _ = s.Close() }) // a test can check the error with its own Close
 	return s
 }
 
@@ -51,7 +55,7 @@ func Listen(ctx context.Context, addr string, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Simulator: sim, stopped: make(chan struct{})}
+	s := &Server{Simulator: sim}
 	main, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for the simulator: %w", err)
@@ -64,77 +68,69 @@ func Listen(ctx context.Context, addr string, cfg Config) (*Server, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("listen for enterprise: %w", err), main.Close())
 		}
-		listeners, handlers = append(listeners, second), append(handlers, sim.EnterpriseHandler())
+		listeners, handlers = append(listeners, second), append(handlers, http.HandlerFunc(sim.serveEnterprise))
 		s.EnterpriseURL = "http://" + second.Addr().String() + "/"
 	}
-	results := make(chan error, len(listeners))
-	for i, l := range listeners {
-		server := &http.Server{Handler: handlers[i], ReadHeaderTimeout: readHeaderTimeout}
-		s.servers = append(s.servers, server)
-		go func() { results <- server.Serve(l) }()
+	for _, h := range handlers {
+		s.servers = append(s.servers, &http.Server{Handler: h, ReadHeaderTimeout: readHeaderTimeout})
 	}
-	go s.supervise(results)
-	s.stopCtx = context.AfterFunc(ctx, s.shut)
+	for i, l := range listeners {
+		s.serving.Go(func() error {
+			if err := s.servers[i].Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				s.closeAll()
+				return fmt.Errorf("serve the simulator: %w", err)
+			}
+			return nil
+		})
+	}
+	s.stopCtx = context.AfterFunc(ctx, s.closeAll)
 	return s, nil
 }
 
-// supervise waits for the listeners; the first that fails takes the others down.
-func (s *Server) supervise(results <-chan error) {
-	defer close(s.stopped)
-	for range s.servers {
-		if err := <-results; !errors.Is(err, http.ErrServerClosed) {
-			s.err = errors.Join(s.err, fmt.Errorf("serve the simulator: %w", err))
-			s.shut()
-		}
-	}
-}
-
-// shut drops every connection at once.
-func (s *Server) shut() {
+// closeAll closes every connection at once.
+func (s *Server) closeAll() {
 	s.Simulator.Close()
 	for _, server := range s.servers {
-		_ = server.Close() // its listener is closed in any case; connections have nothing left to lose
+		_ = server.Close() // an error leaves nothing to do: the listener is closed
 	}
 }
 
-// Wait blocks until the server was closed and returns why it failed, if it did.
-func (s *Server) Wait() error {
-	<-s.stopped
-	return s.err
-}
+// Wait blocks until the server is closed, and returns the error if it failed.
+func (s *Server) Wait() error { return s.serving.Wait() }
 
-// Close drops every connection, held requests included, and waits until the listeners are closed and, for up to five
+// Close closes every connection, also those of held requests. It waits until the listeners are closed and, for up to five
 // seconds, until no request is running. It may be called more than once.
 func (s *Server) Close() error {
 	s.stopCtx()
-	s.shut()
+	s.closeAll()
 	err := s.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for s.log.running() > 0 {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return errors.Join(err, errors.New("close the simulator: requests are still running"))
-		}
+	if poll(ctx, func() bool { return s.log.running() == 0 }) != nil {
+		return errors.Join(err, errors.New("close the simulator: requests are still running"))
 	}
 	return err
 }
 
-// WaitHeld blocks until at least n requests are held and returns them, or fails with what ends ctx.
-func (s *Simulator) WaitHeld(ctx context.Context, n int) ([]Held, error) {
-	tick := time.NewTicker(2 * time.Millisecond)
+// WaitHeld blocks until at least n requests are held and returns them. It fails when ctx ends.
+func (s *Simulator) WaitHeld(ctx context.Context, n int) (held []Held, err error) {
+	err = poll(ctx, func() bool { held = s.Held(); return len(held) >= n })
+	if err != nil {
+		return nil, fmt.Errorf("wait for %d held requests: %w", n, err)
+	}
+	return held, nil
+}
+
+// poll waits until done returns true. It fails when ctx ends.
+func poll(ctx context.Context, done func() bool) error {
+	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for {
-		if held := s.Held(); len(held) >= n {
-			return held, nil
-		}
+	for !done() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for %d held requests: %w", n, ctx.Err())
+			return ctx.Err()
 		}
 	}
+	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stream sends an enterprise request whose file is made while it is sent; it returns the hash of the file.
+// stream sends an enterprise request whose file is generated while it is sent, and returns the hash of the file.
 func stream(t *testing.T, s *Server, size int64) string {
 	t.Helper()
 	head := "--b\r\nContent-Disposition: form-data; name=\"api_token\"\r\n\r\ntoken-a\r\n" +
@@ -41,7 +41,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // Not parallel: it measures what the process allocates.
-func TestALargeBodyIsNotKept(t *testing.T) {
+func TestLargeBodyIsNotKeptInMemory(t *testing.T) {
 	s := Start(t)
 	stream(t, s, 1<<20) // warm up
 	var before, after runtime.MemStats
@@ -57,7 +57,7 @@ func TestALargeBodyIsNotKept(t *testing.T) {
 	require.EqualValues(t, 2, b.Complete)
 }
 
-func TestCloseIsFastWhateverIsRunning(t *testing.T) {
+func TestCloseEndsRunningAndHeldRequests(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Limits: Limits{Latency: time.Hour}})
 	s.Hold(Hold{Stage: StageBeforeBody, Name: "held*"})
@@ -78,14 +78,14 @@ func TestCloseIsFastWhateverIsRunning(t *testing.T) {
 	require.Eventually(t, func() bool { return s.Bill().Active == 11 && len(s.Held()) == 5 }, patience, time.Millisecond)
 	start := time.Now()
 	require.NoError(t, s.Close())
-	require.Less(t, time.Since(start), patience, "not the hour they would take")
+	require.Less(t, time.Since(start), patience, "it does not wait for the latency")
 	wg.Wait()
 	require.NoError(t, conn.Close())
 	require.NoError(t, s.Close(), "twice")
 	require.Zero(t, s.Bill().Active)
 }
 
-func TestListenEndsWithItsContextAndReportsWhatItCannotDo(t *testing.T) {
+func TestListenEndsWithItsContextAndReportsErrors(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := Listen(ctx, "127.0.0.1:0", Config{})
@@ -102,7 +102,7 @@ func TestListenEndsWithItsContextAndReportsWhatItCannotDo(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestMalformedRequestsAreAnswered(t *testing.T) {
+func TestMalformedRequestsGetCode700(t *testing.T) {
 	t.Parallel()
 	s := Start(t)
 	for _, c := range []struct{ kind, body string }{
@@ -121,7 +121,7 @@ func TestMalformedRequestsAreAnswered(t *testing.T) {
 	require.Zero(t, s.Bill().Units)
 }
 
-func TestAHandlerNeedsNoServerOfOurs(t *testing.T) {
+func TestSimulatorIsAHandlerForAnyServer(t *testing.T) {
 	t.Parallel()
 	sim, err := New(Config{})
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestAHandlerNeedsNoServerOfOurs(t *testing.T) {
 	require.ErrorIs(t, <-done, http.ErrServerClosed)
 }
 
-// BenchmarkRequests is one small recognition over a kept connection; the goal is more than 3,000 a second.
+// BenchmarkRequests sends small recognitions over kept connections. It should reach 3,000 per second.
 func BenchmarkRequests(b *testing.B) {
 	s := Start(b, Config{Rules: Samples(), Limits: Limits{Concurrency: 1000}})
 	body := "--b\r\nContent-Disposition: form-data; name=\"api_token\"\r\n\r\ntoken-a\r\n" +

@@ -3,9 +3,12 @@ package auddsim
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 )
 
-// Song is a recognised song. Empty fields are left out of the answer, except that timecode is always there.
+// Song is a recognized song. Empty fields except Timecode are omitted.
 type Song struct {
 	Artist      string `json:"artist,omitempty"`
 	Title       string `json:"title,omitempty"`
@@ -34,7 +37,7 @@ var (
 	songLabels = []string{"Example Records", "Invented Sound", "Nowhere Music"}
 )
 
-// madeSong is a song that depends only on the content's number and n.
+// madeSong makes a song that depends only on its arguments.
 func madeSong(content uint64, n int) Song {
 	x := mix(content + uint64(n)*0x9e3779b97f4a7c15)
 	word := func(list []string, shift uint) string { return list[(x>>shift)%uint64(len(list))] }
@@ -47,7 +50,7 @@ func madeSong(content uint64, n int) Song {
 	}
 }
 
-// clock writes seconds as MM:SS, or HH:MM:SS from an hour on or if long is set.
+// clock formats seconds as MM:SS; from one hour, or if long is set, as HH:MM:SS.
 func clock(seconds int, long bool) string {
 	if long || seconds >= 3600 {
 		return fmt.Sprintf("%02d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
@@ -55,7 +58,7 @@ func clock(seconds int, long bool) string {
 	return fmt.Sprintf("%02d:%02d", seconds/60, seconds%60)
 }
 
-// addProviders fills in what the return parameter asked for.
+// addProviders adds the metadata that the return field asks for.
 func (s *Song) addProviders(providers []string) {
 	for _, p := range providers {
 		block := json.RawMessage(fmt.Sprintf(`{"name":%s,"artistName":%s,"simulated":true}`, quote(s.Title), quote(s.Artist)))
@@ -70,4 +73,62 @@ func (s *Song) addProviders(providers []string) {
 			s.MusicBrainz = json.RawMessage(fmt.Sprintf(`[{"title":%s,"score":100,"simulated":true}]`, quote(s.Title)))
 		}
 	}
+}
+
+// contentNumber is the seed of everything that depends only on the content.
+func (c *call) contentNumber() uint64 {
+	if c.content == nil || len(c.content.hash) < 16 {
+		return 0
+	}
+	n, err := strconv.ParseUint(c.content.hash[:16], 16, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// contentMatches reports whether the content matches without a rule.
+func (c *call) contentMatches() bool {
+	return coin(c.contentNumber(), 1) < c.sim.cfg.MatchShare
+}
+
+// recognize returns the audio_id from the catalog, a song, or null.
+func (c *call) recognize() (json.RawMessage, string) {
+	switch c.ruledResult() {
+	case ResultNull:
+		return json.RawMessage(`null`), "no_match"
+	case ResultMatch:
+	default:
+		if id, ok := c.sim.catalog.find(c.sub.token, c.content.hash, time.Now()); ok {
+			song := madeSong(c.contentNumber(), 0)
+			return raw(Song{Timecode: song.Timecode, AudioID: &id}), "match"
+		}
+		if !c.contentMatches() {
+			return json.RawMessage(`null`), "no_match"
+		}
+	}
+	song := c.song(0)
+	song.Score = 0
+	song.ISRC, song.UPC = "", ""
+	song.addProviders(strings.Split(c.sub.fields["return"], ","))
+	return raw(song), "match"
+}
+
+// ruledResult is the result of the call's rule: match, null or absent; "" = by the content.
+func (c *call) ruledResult() string {
+	switch {
+	case c.rule == nil:
+		return ""
+	case c.rule.Result == "" && c.rule.Code == 0 && len(c.rule.Songs) > 0:
+		return ResultMatch
+	}
+	return c.rule.Result
+}
+
+// song is the n-th song of the content: of the rule, else made from the hash.
+func (c *call) song(n int) Song {
+	if c.rule != nil && len(c.rule.Songs) > 0 {
+		return c.rule.Songs[n%len(c.rule.Songs)]
+	}
+	return madeSong(c.contentNumber(), n)
 }

@@ -8,25 +8,24 @@ import (
 // Token changes what a token may do; see Simulator.SetToken.
 type Token struct {
 	Value string `json:"token"`
-	// Code answers every request of the token with it (900 = revoked). 0: the token is good.
+	// Code is the answer to every request of the token (900 = revoked). 0: the token is valid.
 	Code int `json:"code,omitempty"`
-	// Quota is the number of units it may be charged before 902. nil: Config.Quota; 0: no bound.
+	// Quota is how many units it may be charged before code 902. nil: Config.Quota; 0: no limit.
 	Quota *int64 `json:"quota,omitempty"`
-	// Deny lists the paths that answer 904.
+	// Deny has the paths that answer 904.
 	Deny []string `json:"deny,omitempty"`
 }
 
-// tokens knows which tokens may do what.
+// tokens knows what each token may do.
 type tokens struct {
 	mu    sync.RWMutex
 	known map[string]Token
-	open  bool // tokens nobody mentioned are good
+	open  bool // unknown tokens are valid
 	quota int64
-	deny  map[string][]string
 }
 
 func newTokens(cfg Config) *tokens {
-	t := &tokens{known: map[string]Token{}, open: len(cfg.Tokens) == 0, quota: cfg.Quota, deny: cfg.Deny}
+	t := &tokens{known: map[string]Token{}, open: len(cfg.Tokens) == 0, quota: cfg.Quota}
 	for _, value := range cfg.Tokens {
 		t.known[value] = Token{Value: value}
 	}
@@ -39,7 +38,7 @@ func (t *tokens) set(token Token) {
 	t.known[token.Value] = token
 }
 
-// check returns the code a token is answered with on a path (0: go on) and the units it may be charged (0: no bound).
+// check returns the code that refuses a token on a path (0: admitted) and its quota in units (0: no limit).
 func (t *tokens) check(value, path string) (code int, quota int64) {
 	if value == "" {
 		return 901, 0
@@ -52,7 +51,7 @@ func (t *tokens) check(value, path string) (code int, quota int64) {
 		return 900, 0
 	case token.Code != 0:
 		return token.Code, 0
-	case slices.Contains(token.Deny, path), slices.Contains(t.deny[path], value), slices.Contains(t.deny[path], "*"):
+	case slices.Contains(token.Deny, path):
 		return 904, 0
 	case token.Quota != nil:
 		return 0, *token.Quota
@@ -60,7 +59,7 @@ func (t *tokens) check(value, path string) (code int, quota int64) {
 	return 0, t.quota
 }
 
-// mask shows a token as AudD's echo does: the first and the last character.
+// mask masks a token as AudD does: the first and the last byte stay.
 func mask(token string) string {
 	if len(token) < 2 {
 		return "***"

@@ -1,16 +1,18 @@
 package auddsim
 
 import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
 	"encoding/json"
-	"errors"
+	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
 
-var errStopped = errors.New("call is over")
-
-// work decides what the request is answered, charges it and stores an upload. The body is complete by now.
+// work chooses the answer, charges the request and stores an upload. The body is complete.
 func (c *call) work() answer {
 	code, quota := c.sim.tokens.check(c.sub.token, c.sub.path)
 	good := code == 0
@@ -44,7 +46,7 @@ func (c *call) work() answer {
 	return a
 }
 
-// billed is the decision of doc.go: a rule's own word, else whether the work was begun.
+// billed reports whether the request is charged, as doc.go says under "What is charged".
 func (c *call) billed(a answer) bool {
 	if c.rule != nil && c.rule.Billed != nil {
 		return *c.rule.Billed
@@ -58,27 +60,30 @@ func (c *call) billed(a answer) bool {
 	return statusBilled(a.status)
 }
 
-// stored reports whether an upload takes effect: it was well formed, and either worked on or answered with success.
+// stored reports whether an upload takes effect: it is valid, and was charged or answered with success.
 func (c *call) stored(a answer, billed bool) bool {
 	success := a.code == 0 && a.status < 300
 	return c.sub.path == PathUpload && c.content != nil && c.sub.audioID != nil && c.audioCode() == 0 &&
 		(billed || success) && (a.code == 0 || a.code == 51)
 }
 
-// audioCode is the code for audio that cannot be worked on, 0 for good audio.
+// maxRecognizeBytes is the largest file that recognize accepts.
+const maxRecognizeBytes = 10 << 20
+
+// audioCode is the code for missing or unusable audio; 0 = it is usable.
 func (c *call) audioCode() int {
 	switch {
 	case c.content == nil:
 		return 700
 	case c.sub.url == "" && c.content.size == 0:
 		return 300
-	case c.sub.path == PathRecognize && c.sim.cfg.MaxRecognizeBytes > 0 && c.content.size > c.sim.cfg.MaxRecognizeBytes:
+	case c.sub.path == PathRecognize && c.content.size > maxRecognizeBytes:
 		return 400
 	}
 	return 0
 }
 
-// natural is the answer without a rule, and the units the work costs.
+// natural is the answer without a rule, and the units it costs.
 func (c *call) natural() (answer, int64) {
 	switch c.sub.path {
 	case PathStreams:
@@ -102,71 +107,79 @@ func (c *call) natural() (answer, int64) {
 	case PathUpload:
 		return c.success(json.RawMessage(`null`), "uploaded"), 1
 	}
-	result, outcome := c.recognise()
+	result, outcome := c.recognize()
 	return c.success(result, outcome), 1
 }
 
-// contentNumber is the seed of everything that depends on the content alone.
-func (c *call) contentNumber() uint64 {
-	if c.content == nil || len(c.content.hash) < 16 {
-		return 0
-	}
-	n, err := strconv.ParseUint(c.content.hash[:16], 16, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// contentMatches tosses the content's own coin.
-func (c *call) contentMatches() bool {
-	return coin(c.contentNumber(), 1) < c.sim.cfg.MatchShare
-}
-
-// recognise finds the catalog's audio_id, a song, or null.
-func (c *call) recognise() (json.RawMessage, string) {
-	if want := c.wanted(); want == ResultNull {
-		return json.RawMessage(`null`), "no_match"
-	} else if want != ResultMatch {
-		if id, ok := c.sim.catalog.find(c.sub.token, c.content.hash, time.Now()); ok {
-			song := madeSong(c.contentNumber(), 0)
-			return raw(Song{Timecode: song.Timecode, AudioID: &id}), "match"
-		}
-		if !c.contentMatches() {
-			return json.RawMessage(`null`), "no_match"
-		}
-	}
-	song := c.song(0)
-	song.Score = 0
-	song.ISRC, song.UPC = "", ""
-	song.addProviders(strings.Split(c.sub.fields["return"], ","))
-	return raw(song), "match"
-}
-
-// wanted is what the call's rule makes of the result: match, null, absent or nothing.
-func (c *call) wanted() string {
+// ruledAnswer is the answer of the call's rule. natural is the answer without it; nil = the body was not read.
+func (c *call) ruledAnswer(natural *answer) answer {
+	r := c.rule
+	var a answer
 	switch {
-	case c.rule == nil:
-		return ""
-	case c.rule.Result == "" && c.rule.Code == 0 && len(c.rule.Songs) > 0:
-		return ResultMatch
+	case r.Code != 0:
+		a = c.codeAnswerText(r.Code, cmp.Or(string(r.MessageBytes), r.Message, message(r.Code)), c.besideCode())
+	case r.Status != 0 && (r.Status < 200 || r.Status > 299 || natural == nil):
+		a = answer{kind: "text/html; charset=utf-8", body: page(r.Status), outcome: "http_" + strconv.Itoa(r.Status)}
+	case natural.code == 0 && len(r.RawResult) > 0:
+		a = c.success(r.RawResult, natural.outcome)
+	case natural.code == 0 && r.Result == ResultAbsent:
+		a = c.success(nil, natural.outcome)
+	default:
+		a = *natural
 	}
-	return c.rule.Result
+	if r.Status != 0 {
+		a.status = r.Status
+	}
+	a.status = max(a.status, http.StatusOK)
+	a.header = r.AnswerHeader
+	if r.Body != "" || len(r.BodyBytes) > 0 {
+		a.body = append([]byte(r.Body), r.BodyBytes...)
+		a.outcome = "http_" + strconv.Itoa(a.status)
+	}
+	return spoil(a, r.Fault)
 }
 
-// song is the n-th song of the content: the rule's, else one made from the hash.
-func (c *call) song(n int) Song {
-	if c.rule != nil && len(c.rule.Songs) > 0 {
-		return c.rule.Songs[n%len(c.rule.Songs)]
-	}
-	return madeSong(c.contentNumber(), n)
-}
-
-// raw writes a value whose type is always writable.
-func raw(v any) json.RawMessage {
-	data, err := json.Marshal(v)
-	if err != nil {
+// besideCode is the result beside an error code; nil = no result key.
+func (c *call) besideCode() json.RawMessage {
+	r := c.rule
+	switch {
+	case len(r.RawResult) > 0:
+		return r.RawResult
+	case r.Result == ResultNull:
 		return json.RawMessage(`null`)
+	case r.Result == ResultMatch || r.Result == "" && len(r.Songs) > 0:
+		song := c.song(0)
+		song.Score = 0
+		return raw(song)
 	}
-	return data
+	return nil
+}
+
+// page is the HTML page of a server in front of AudD.
+func page(status int) []byte {
+	text := http.StatusText(status)
+	return fmt.Appendf(nil, "<!DOCTYPE html>\n<html><head><title>%d %s</title></head>\n<body><h1>%s</h1><p>Error %d</p><hr>simulated edge</body></html>\n",
+		status, text, text, status)
+}
+
+// spoil applies the faults that change the body.
+func spoil(a answer, f Fault) answer {
+	body, replaced := map[Fault]string{
+		FaultTruncated: string(a.body[:len(a.body)/2]), FaultText: "please try again in a moment", FaultEmpty: "",
+		FaultArray: `[]`, FaultNoStatus: `{"result":null}`,
+	}[f]
+	switch {
+	case replaced:
+		a.body, a.outcome = []byte(body), string(f)
+		if f == FaultText {
+			a.kind = "text/plain; charset=utf-8"
+		}
+	case f == FaultGzip:
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write(a.body) // writing to a bytes.Buffer cannot fail
+		_ = z.Close()
+		a.body = b.Bytes()
+	}
+	return a
 }

@@ -1,8 +1,26 @@
 package auddsim
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
-// messages are AudD-like texts of the codes it documents, in our words where it documents only the number.
+// The paths of AudD's API, as rules, bills and logs name them.
+const (
+	PathRecognize  = "recognize"  // POST / (one unit a call)
+	PathEnterprise = "enterprise" // POST /enterprise/ (one unit per 12 s scanned)
+	PathUpload     = "upload"     // POST /upload/ (one unit a call)
+	PathStreams    = "streams"    // POST /getStreams/ (unmetered)
+	PathOther      = "other"      // everything else; code 1000
+)
+
+// metered reports whether requests of a path cost units.
+func metered(path string) bool {
+	return path == PathRecognize || path == PathEnterprise || path == PathUpload
+}
+
+// messages are texts for AudD's documented codes. Those without a documented text have one of ours.
 var messages = map[int]string{
 	19:    "Internal error: access to this method is blocked for this client.",
 	20:    "Please update the app: this version is no longer supported.",
@@ -35,23 +53,16 @@ var messages = map[int]string{
 }
 
 func message(code int) string {
-	if m, ok := messages[code]; ok {
-		return m
-	}
-	return fmt.Sprintf("Error %d.", code)
+	return cmp.Or(messages[code], fmt.Sprintf("Error %d.", code))
 }
 
-// codeBilled reports whether a code is given only after the audio was worked on.
+// codeBilled reports whether AudD answers a code only after it has processed the audio, and so bills it.
 func codeBilled(code int) bool {
-	switch code {
-	case 51, 100, 300, 400, 500, 907:
-		return true
-	}
-	return false
+	return slices.Contains([]int{51, 100, 300, 400, 500, 907}, code)
 }
 
-// statusBilled reports whether an HTTP status of a rule stands for an answer lost after the work: 2xx, 408 and 5xx. The
-// rest are refusals of the edge.
+// statusBilled reports whether an HTTP status of a rule means an answer that was lost after the work: 2xx, 408 and 5xx.
+// Other statuses are refusals by a server in front of AudD.
 func statusBilled(status int) bool {
 	return status < 300 || status == 408 || status >= 500
 }
