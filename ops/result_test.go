@@ -16,7 +16,7 @@ func TestDescribeNamesTheSongOrTheReason(t *testing.T) {
 	}
 	require.Equal(t, "Paper Boats – Adrift", describe(done(`{"artist":"Paper Boats","title":"Adrift"}`)))
 	require.Empty(t, describe(done(`null`)))
-	require.Equal(t, "A – B and 1 more songs", describe(done(`[{"songs":[{"artist":"A","title":"B"},{"artist":"A","title":"B"}]},{"songs":[{"artist":"C","title":"D"}]}]`)))
+	require.Equal(t, "A – B and 1 more song", describe(done(`[{"songs":[{"artist":"A","title":"B"},{"artist":"A","title":"B"}]},{"songs":[{"artist":"C","title":"D"}]}]`)))
 	require.Equal(t, "quota: used up", describe(store.TaskStatus{Reason: "quota: used up"}))
 }
 

@@ -107,6 +107,7 @@ var linkBans = []struct{ binary, banned, why string }{
 	{"cmd/inspect", "reprise/audd", "inspect cannot call AudD, so that no command of it is billed"},
 	{"ops", "reprise/audd", "reports and actions must not be able to call AudD"},
 	{"ops", "reprise/retrypolicy", "what reports and the policy both need is in tasks"},
+	{"ops", "github.com/spf13/cobra", "an API and a console use ops without a command line"},
 	{"cmd/auddsim", "reprise/audd", "the simulator must not share the client's errors"},
 }
 
