@@ -75,7 +75,7 @@ func (w world) queue(_ context.Context, args []string) {
 	}
 }
 
-// flag QUEUE on|off changes asynq's flag as its page would.
+// flag QUEUE on|off changes asynq's flag, as its web page does.
 func (w world) flag(_ context.Context, args []string) {
 	inspector := asynq.NewInspectorFromRedisClient(w.rdb)
 	if args[1] == "on" {
@@ -126,7 +126,7 @@ func request(n int) admission.Request {
 }
 
 // call SOURCE OUTCOME makes one call of clip 1: under way for match, else
-// settled. A throttle shuts the source for an hour.
+// settled. A throttle blocks the source for an hour.
 func (w world) call(ctx context.Context, args []string) {
 	r := request(1)
 	r.Pinned = args[0]
@@ -266,7 +266,7 @@ func (w world) settle(ctx context.Context, s settled) {
 func (w world) active(ctx context.Context, _ []string) {
 	taken := proctest.Poll(time.Minute, func() bool {
 		c, err := redistest.CountTasks(ctx, w.rdb, "recognize")
-		return err == nil && c.Active == 1 && w.rdb.ZCard(ctx, asynqkey.Servers).Val() == 1 // it may take a task before it registers
+		return err == nil && c.Active == 1 && w.rdb.ZCard(ctx, asynqkey.Servers).Val() == 1 // the worker may take a task before it registers
 	})
 	if !taken {
 		w.ts.Fatalf("no task of recognize is active")

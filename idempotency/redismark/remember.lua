@@ -1,6 +1,6 @@
 -- Remember the latest mark of the upload ledger. An older mark of the same
 -- ledger never replaces a newer one; another ledger's always does, because it
--- was adopted by a person or it could not have latched.
+-- was adopted by an operator, or it could not have latched.
 -- KEYS[1] reprise:{ledger}:mark (hash)   ARGV ledger, seq, token
 -- reply: 1 remembered, 0 a newer one is known
 local ledger = redis.call('HGET', KEYS[1], 'ledger')
