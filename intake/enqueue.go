@@ -130,8 +130,7 @@ func (in *Intake) submission(plan *Plan, i int) (store.Submission, error) {
 		Cached:  it.Status == AlreadyDone,
 		Fresh:   it.reopen,
 
-		ExternalID: it.ExternalID,
-		Metadata:   it.Metadata,
+		ExternalID: it.ExternalID, Metadata: it.Metadata,
 	}, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"unicode/utf8"
 
 	"reprise/tasks"
@@ -17,8 +16,6 @@ import (
 
 // MaxRecognizeBytes is the largest file AudD's standard endpoint takes: 10 MiB.
 const MaxRecognizeBytes = 10 << 20
-
-var hashBuffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
 
 // readFile checks that a file is readable, not empty, not too large for the path, and audio or video by its
 // content; it measures and hashes it. The error is a refusal or that of ctx.
@@ -69,16 +66,10 @@ func checkInfo(path tasks.Path, info fs.FileInfo, name string) error {
 	return nil
 }
 
-// hash reads the whole file in constant memory.
+// hash reads the whole file in constant memory. f is at its start.
 func hash(ctx context.Context, f *os.File, size int64) (string, error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return "", refusal(fileFailure(err))
-	}
-	buf := hashBuffers.Get().(*[]byte) //nolint:forcetypeassert // New returns nothing else
-	defer hashBuffers.Put(buf)
 	h := sha256.New()
-	// contextReader also hides File.WriteTo, which would ignore the buffer.
-	n, err := io.CopyBuffer(h, &contextReader{ctx: ctx, r: f}, *buf)
+	n, err := io.Copy(h, &contextReader{ctx: ctx, r: f})
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()

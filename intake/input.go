@@ -26,14 +26,6 @@ type input struct {
 	metadata   json.RawMessage
 }
 
-// label names the input in a sentence about another one.
-func (in *input) label() string {
-	if at := in.at.String(); at != "" {
-		return at
-	}
-	return in.name
-}
-
 // Position is the place of an input in a manifest. The zero value means that the input does not come from a
 // manifest.
 type Position struct {

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func setSlots(req Request, inputs []input) {
 		case in.audioID != nil:
 			at := slot{in.source, *in.audioID}
 			if other := taken[at]; other != nil {
-				in.refused = fmt.Sprintf("has the same audio_id as %s: a slot holds one upload", other.label())
+				in.refused = fmt.Sprintf("has the same audio_id as %s: a slot holds one upload", cmp.Or(other.at.String(), other.name))
 			} else {
 				taken[at] = in
 			}
