@@ -1,15 +1,14 @@
-// Package redistest gives tests a real redis-server.
+// Package redistest runs a real redis-server in tests.
 //
-// One server per test binary is started by the first test that asks (DB,
-// Addr) and ended by Main or Wrap; without either the kernel ends it with the
-// binary. Each test gets a logical database of its own. Two things are not
-// separated by databases: pub/sub (asynq's cancel channel reaches every test
-// of the binary that uses the same task id) and server settings. Tests that
-// restart, freeze or configure Redis use NewServer.
+// DB and Addr use one server per test binary. The first call starts it, Main or
+// Wrap end it. Each test gets a logical database of its own; pub/sub and server
+// settings are shared, so asynq's cancel messages reach every test of the binary
+// with the same task id. Tests that restart, freeze or configure Redis use
+// NewServer.
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Wrap(m)) }
 //	func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 //
-// NewProxy puts a fault-injecting TCP proxy before a Redis or HTTP server.
-// AgeLeases and AgeRetries spare tests the waiting that asynq would need.
+// NewProxy starts a fault-injecting TCP proxy in front of a Redis or HTTP server.
+// AgeLeases and AgeRetries replace waits for asynq's timeouts.
 package redistest

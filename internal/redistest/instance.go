@@ -14,18 +14,18 @@ import (
 const (
 	startTimeout = 30 * time.Second
 	stopTimeout  = 10 * time.Second
-	startTries   = 5 // another process may take the port between look and start
+	startTries   = 5 // another process may take the port before the start
 )
 
-// instance is one redis-server process of ours.
+// instance is a redis-server process.
 type instance struct {
 	addr string
 	proc *redisproc.Process
 	log  *os.File
 }
 
-// launch starts a redis-server on a free loopback port. It keeps nothing on
-// disk unless args say so; dir "" is the temporary folder.
+// launch starts a redis-server on a free loopback port, without persistence
+// unless args enable it; dir "" is the temporary folder.
 func launch(dir string, args ...string) (*instance, error) {
 	var last error
 	for range startTries {
@@ -54,7 +54,7 @@ func launchAt(port int, dir string, args ...string) (*instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create redis log: %w", err)
 	}
-	_ = os.Remove(log.Name()) // the open file is enough; nothing is left behind
+	_ = os.Remove(log.Name()) // the file disappears when it is closed
 	addr := "127.0.0.1:" + strconv.Itoa(port)
 	base := []string{
 		"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir,
@@ -78,9 +78,9 @@ func launchAt(port int, dir string, args ...string) (*instance, error) {
 	return inst, nil
 }
 
-// close ends the server in its own time.
+// close ends the server with SIGTERM.
 func (i *instance) close() {
-	_ = i.proc.Stop(stopTimeout) // it is gone afterwards in any case
+	_ = i.proc.Stop(stopTimeout) // it kills the process after the timeout
 	_ = i.log.Close()
 }
 

@@ -2,9 +2,9 @@ package redistest
 
 import "go.uber.org/goleak"
 
-// IgnoreRedial is for test binaries that cut go-redis off: after many failed
-// dials a pool goroutine tries again every second, and notices up to a second
-// late that its client was closed. goleak waits less than that.
+// IgnoreRedial is for test binaries that cut connections of go-redis: after many
+// failed dials a goroutine of the pool redials every second, and ends up to a
+// second after its client was closed. goleak waits for less than that.
 //
 //	goleak.VerifyTestMain(redistest.Wrap(m), redistest.IgnoreRedial())
 func IgnoreRedial() goleak.Option {

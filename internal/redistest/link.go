@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// pendingMax bounds how much of a request traps look at (its last bytes).
+// pendingMax is the number of last bytes of a request that traps match.
 const pendingMax = 256 << 10
 
-// link is one proxied connection. All but its connections is under Proxy.mu.
+// link is one proxied connection. Proxy.mu guards request, armed and silent.
 type link struct {
 	client, server *net.TCPConn
-	over           chan struct{} // closed by reset
+	over           chan struct{} // closed at the end of the link
 	once           sync.Once
 
 	request []byte // what the client sent since the server's last bytes
-	armed   *trap  // cut when the answer arrives
+	armed   *trap  // the link is cut when the answer arrives
 	silent  bool   // an answer was swallowed
 }
 
@@ -44,7 +44,7 @@ func (p *Proxy) connect(ln net.Listener, conn net.Conn) {
 	}
 	l := &link{client: client, server: conn.(*net.TCPConn), over: make(chan struct{})} //nolint:forcetypeassert // dialled TCP
 	p.mu.Lock()
-	if p.listener != ln { // cut while we dialled
+	if p.listener != ln { // the proxy was cut during the dial
 		l.reset()
 	}
 	p.links[l] = struct{}{}
@@ -54,7 +54,7 @@ func (p *Proxy) connect(ln net.Listener, conn net.Conn) {
 	pumps.Go(func() { pump(l, l.client, l.server, p.onRequest) })
 	pumps.Go(func() { pump(l, l.server, l.client, p.onReply) })
 	pumps.Wait()
-	l.once.Do(func() { // ended by both sides: an ordinary close
+	l.once.Do(func() { // both sides closed: an orderly end
 		close(l.over)
 		_ = l.client.Close()
 		_ = l.server.Close()
@@ -64,7 +64,7 @@ func (p *Proxy) connect(ln net.Listener, conn net.Conn) {
 	p.mu.Unlock()
 }
 
-// pump copies one direction, asking pass before each chunk.
+// pump copies one direction; pass decides about each chunk.
 func pump(l *link, from, to *net.TCPConn, pass func(*link, []byte) bool) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -77,7 +77,7 @@ func pump(l *link, from, to *net.TCPConn, pass func(*link, []byte) bool) {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			_ = to.CloseWrite() // the other direction may still have something to say
+			_ = to.CloseWrite() // the other direction may still send
 			return
 		case err != nil:
 			l.reset()
@@ -86,7 +86,7 @@ func pump(l *link, from, to *net.TCPConn, pass func(*link, []byte) bool) {
 	}
 }
 
-// onRequest notes a chunk from the client and says whether to forward it.
+// onRequest records a chunk from the client and reports whether to forward it.
 func (p *Proxy) onRequest(l *link, chunk []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +115,7 @@ func (p *Proxy) onRequest(l *link, chunk []byte) bool {
 	return true
 }
 
-// onReply decides what happens to a chunk from the server.
+// onReply reports whether to forward a chunk from the server, after its delay.
 func (p *Proxy) onReply(l *link, _ []byte) bool {
 	p.mu.Lock()
 	l.request = l.request[:0]

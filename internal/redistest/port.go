@@ -7,11 +7,11 @@ import (
 	"net"
 )
 
-// Ports are taken below Linux's ephemeral range (32768 and up): nobody's
-// outgoing connection can take the port of a server that is down for a moment.
+// Ports are below Linux's ephemeral range (32768 and up), so that no outgoing
+// connection takes the port of a server that is down for a moment.
 const firstPort, lastPort = 18000, 32000
 
-// listen opens a loopback listener on a free port of our range.
+// listen opens a loopback listener on a free port of that range.
 func listen() (net.Listener, error) {
 	var last error
 	for range 100 {
@@ -32,7 +32,7 @@ func listenAt(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// freePort returns the port of an address nobody listens on right now.
+// freePort returns a loopback port without a listener.
 func freePort() (int, error) {
 	ln, err := listen()
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Proxy forwards TCP connections to a server and breaks them on demand. It
-// knows nothing of Redis: it works before an HTTP server too. A request is
-// what the client sent on a connection since the server's last bytes on it.
-// All methods are safe for concurrent use.
+// Proxy forwards TCP connections to a server and breaks them on demand. It does
+// not depend on the protocol. A request is what the client has sent on a
+// connection since the server's last bytes. Safe for concurrent use.
 type Proxy struct {
 	target string
 	addr   string
@@ -22,7 +21,7 @@ type Proxy struct {
 	links    map[*link]struct{}
 	closed   bool
 	muted    bool          // Blackhole
-	mute     int           // DropReplies: how many answers are still to be swallowed
+	mute     int           // DropReplies: answers still to be dropped
 	delay    time.Duration // before each chunk of an answer
 	traps    []*trap
 }
@@ -31,11 +30,11 @@ type Proxy struct {
 type trap struct {
 	match  func(request []byte) bool
 	before bool // cut instead of forwarding; otherwise cut when the answer arrives
-	mute   bool // neither: forward it, and Blackhole from its answer on
+	mute   bool // forward it, and Blackhole from its answer on
 	fired  chan struct{}
 }
 
-// NewProxy starts a proxy before target (host:port). It ends with the test.
+// NewProxy starts a proxy in front of target (host:port). It ends with the test.
 func NewProxy(tb testing.TB, target string) *Proxy {
 	tb.Helper()
 	ln, err := listen()
@@ -56,7 +55,7 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 	return p
 }
 
-// Addr is the proxy's host:port; it stays the same over Cut and Restore.
+// Addr is the proxy's host:port. Cut and Restore keep it.
 func (p *Proxy) Addr() string { return p.addr }
 
 // Cut resets all connections and refuses new ones until Restore.
@@ -66,53 +65,52 @@ func (p *Proxy) Cut() {
 	p.cutLocked()
 }
 
-// CutConnections resets all connections once; new ones work.
+// CutConnections resets all connections once; new ones are accepted.
 func (p *Proxy) CutConnections() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropLinksLocked()
 }
 
-// Blackhole forwards requests and swallows every answer until Restore.
-// Connections are accepted and stay open.
+// Blackhole forwards requests and drops every answer until Restore. Connections
+// are accepted and stay open.
 func (p *Proxy) Blackhole() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.muted = true
 }
 
-// DropReplies swallows the next n answers. A connection whose answer was
-// swallowed stays open and silent: the client runs into its own timeout.
+// DropReplies drops the next n answers. A connection whose answer was dropped
+// stays open and silent, so that the client times out.
 func (p *Proxy) DropReplies(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mute = n
 }
 
-// Delay makes every chunk of an answer wait; 0 ends it.
+// Delay delays every chunk of an answer by d; 0 ends it.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// LoseReply cuts the connection of the next request that matches, once the
-// server has answered it and before the client sees a byte of the answer: the
-// work is done and the client cannot know. The channel is closed when it has
-// happened. It works once.
+// LoseReply cuts the connection of the next matching request after the server has
+// answered it and before the client gets a byte of the answer. The channel is
+// closed when that has happened. It works once.
 func (p *Proxy) LoseReply(match func(request []byte) bool) <-chan struct{} {
 	return p.set(&trap{match: match, fired: make(chan struct{})})
 }
 
-// LoseRequest cuts the connection of the next request that matches instead of
-// forwarding the chunk that made it match. It works once, like LoseReply.
+// LoseRequest cuts the connection of the next matching request instead of
+// forwarding the chunk that completes the match. It works once.
 func (p *Proxy) LoseRequest(match func(request []byte) bool) <-chan struct{} {
 	return p.set(&trap{match: match, before: true, fired: make(chan struct{})})
 }
 
-// BlackholeAt is Blackhole from the answer to the next request that matches on:
-// the server gets that request and the client never hears of it. The channel is
-// closed before any later answer can pass. It works once, like LoseReply.
+// BlackholeAt is Blackhole from the next matching request on: the server gets that
+// request and its answer is dropped. The channel is closed before a later answer
+// can pass. It works once.
 func (p *Proxy) BlackholeAt(match func(request []byte) bool) <-chan struct{} {
 	return p.set(&trap{match: match, mute: true, fired: make(chan struct{})})
 }
@@ -159,7 +157,7 @@ func (p *Proxy) set(t *trap) <-chan struct{} {
 
 func (p *Proxy) cutLocked() {
 	if p.listener != nil {
-		_ = p.listener.Close() // closing twice is all that can go wrong
+		_ = p.listener.Close() // the only error is a second close
 		p.listener = nil
 	}
 	p.dropLinksLocked()

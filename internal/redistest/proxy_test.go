@@ -29,7 +29,7 @@ func TestCutRefusesUntilRestore(t *testing.T) {
 	require.Eventually(t, func() bool { return rdb.Ping(t.Context()).Err() == nil }, patience, time.Millisecond)
 }
 
-func TestBlackholeDoesTheWorkAndSwallowsTheAnswers(t *testing.T) {
+func TestBlackholeForwardsRequestsAndDropsAnswers(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	p := redistest.NewProxy(t, redistest.Addr(t))
@@ -43,7 +43,7 @@ func TestBlackholeDoesTheWorkAndSwallowsTheAnswers(t *testing.T) {
 	require.Equal(t, "3", db.Get(t.Context(), "n").Val())
 }
 
-func TestBlackholeAtBeginsWithTheRequestThatMatches(t *testing.T) {
+func TestBlackholeAtBeginsWithTheMatchingRequest(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	p := redistest.NewProxy(t, redistest.Addr(t))
@@ -58,7 +58,7 @@ func TestBlackholeAtBeginsWithTheRequestThatMatches(t *testing.T) {
 	require.NoError(t, rdb.Incr(t.Context(), "counter").Err())
 }
 
-func TestDropRepliesSwallowsThatMany(t *testing.T) {
+func TestDropRepliesDropsThatManyAnswers(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	p := redistest.NewProxy(t, redistest.Addr(t))
@@ -70,7 +70,7 @@ func TestDropRepliesSwallowsThatMany(t *testing.T) {
 	require.Equal(t, "2", db.Get(t.Context(), "n").Val())
 }
 
-func TestLoseReplyHappensOnceAfterTheWorkIsDone(t *testing.T) {
+func TestLoseReplyLosesOneAnswerOfAnExecutedRequest(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	p := redistest.NewProxy(t, redistest.Addr(t))
@@ -84,7 +84,7 @@ func TestLoseReplyHappensOnceAfterTheWorkIsDone(t *testing.T) {
 	require.Equal(t, "2", db.Get(t.Context(), "counter").Val())
 }
 
-func TestLoseRequestHappensOnceAndNothingIsDone(t *testing.T) {
+func TestLoseRequestLosesOneRequestBeforeItIsExecuted(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	p := redistest.NewProxy(t, redistest.Addr(t))
@@ -96,7 +96,7 @@ func TestLoseRequestHappensOnceAndNothingIsDone(t *testing.T) {
 	require.Equal(t, "1", db.Get(t.Context(), "counter").Val())
 }
 
-func TestDelayHoldsAnswersBack(t *testing.T) {
+func TestDelayDelaysAnswers(t *testing.T) {
 	t.Parallel()
 	p := redistest.NewProxy(t, redistest.Addr(t))
 	rdb := impatient(t, p.Addr())
@@ -108,7 +108,7 @@ func TestDelayHoldsAnswersBack(t *testing.T) {
 	p.Restore()
 }
 
-func TestProxyBeforeHTTPServerLosesAnAnswerAcrossChunks(t *testing.T) {
+func TestLoseReplyMatchesAnHTTPRequestOfSeveralChunks(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +137,7 @@ func TestProxyBeforeHTTPServerLosesAnAnswerAcrossChunks(t *testing.T) {
 	require.Equal(t, "done", string(answer))
 }
 
-func TestProxyBeforeAStoppedServerRefusesAndWorksAgain(t *testing.T) {
+func TestProxyWorksAgainAfterItsServerRestarts(t *testing.T) {
 	t.Parallel()
 	s := redistest.NewServer(t)
 	p := redistest.NewProxy(t, s.Addr())
@@ -148,7 +148,7 @@ func TestProxyBeforeAStoppedServerRefusesAndWorksAgain(t *testing.T) {
 	require.NoError(t, rdb.Ping(t.Context()).Err())
 }
 
-// sameDB is an impatient client on db's database through another address.
+// sameDB returns an impatient client on db's database at another address.
 func sameDB(t *testing.T, db *redis.Client, addr string) *redis.Client {
 	t.Helper()
 	return impatientOn(t, addr, db.Options().DB)

@@ -13,31 +13,29 @@ import (
 	"reprise/internal/queue/asynqkey"
 )
 
-// LeaseOver is how far AgeLeases must move a fresh lease for asynq to take the
-// task from its worker: 30 s lease, 30 s grace, and 1 s for whole-second scores.
+// LeaseOver is the age at which asynq takes a task from its worker: a lease of
+// 30 s, 30 s of grace, and 1 s because scores are whole seconds.
 const LeaseOver = 61 * time.Second
 
-// age moves all scores of a sorted set down by ARGV[1] and counts them.
+// age lowers all scores of a sorted set by ARGV[1] and returns their number.
 var age = redis.NewScript(`
 local members = redis.call('ZRANGE', KEYS[1], 0, -1)
 for _, m in ipairs(members) do redis.call('ZINCRBY', KEYS[1], -tonumber(ARGV[1]), m) end
 return #members`)
 
 // AgeLeases makes the leases of all active tasks of a queue older by d (rounded
-// up to seconds) and says how many there are. With LeaseOver or more the tasks
-// are recovered: put in retry as "task lease expired".
+// up to seconds) and returns their number. From LeaseOver on asynq recovers the
+// tasks: they move to retry as "task lease expired".
 //
-// The recoverer runs once when an asynq server starts and every 60 s after
-// that, so a server that is started after the ageing recovers at once; one that
-// is running already takes up to a minute. A worker that is alive writes its
-// leases anew every 5 s: age those of dead or frozen workers.
+// An asynq server recovers tasks when it starts and every 60 s. A live worker
+// extends its leases every 5 s, so AgeLeases is for dead or frozen workers.
 func AgeLeases(ctx context.Context, rdb redis.UniversalClient, queue string, d time.Duration) (int, error) {
 	return ageSet(ctx, rdb, asynqkey.Of(queue, asynqkey.Lease), d)
 }
 
-// AgeRetries makes the tasks that wait for a retry due sooner by d (rounded up
-// to seconds) and says how many there are. They move to pending at the next
-// tick of a server's DelayedTaskCheckInterval.
+// AgeRetries makes the retries of a queue due sooner by d (rounded up to seconds)
+// and returns their number. Due tasks become pending at the next
+// DelayedTaskCheckInterval of a server.
 func AgeRetries(ctx context.Context, rdb redis.UniversalClient, queue string, d time.Duration) (int, error) {
 	return ageSet(ctx, rdb, asynqkey.Of(queue, asynqkey.Retry), d)
 }
@@ -55,17 +53,17 @@ func ageSet(ctx context.Context, rdb redis.UniversalClient, key string, d time.D
 	return n, nil
 }
 
-// Counts is how many tasks of a queue are in each of asynq's states.
+// Counts are the numbers of tasks of a queue in each of asynq's states.
 type Counts struct{ Pending, Active, Scheduled, Retry, Archived, Completed int }
 
-// Total is the number of tasks the queue knows.
+// Total is the number of all tasks in the queue.
 func (c Counts) Total() int {
 	return c.Pending + c.Active + c.Scheduled + c.Retry + c.Archived + c.Completed
 }
 
-// CountTasks reads the counts of a queue in one transaction: a task that moves
-// meanwhile is counted once. A queue nobody ever used has none. (asynq's
-// Inspector fails on such a queue and when a task ends while it looks.)
+// CountTasks reads the counts of a queue in one transaction, so that a task that
+// moves is counted once. All are 0 for an unknown queue, on which asynq's
+// Inspector fails.
 func CountTasks(ctx context.Context, rdb redis.UniversalClient, queue string) (Counts, error) {
 	var c Counts
 	into := []*int{&c.Pending, &c.Active, &c.Scheduled, &c.Retry, &c.Archived, &c.Completed}
@@ -88,8 +86,8 @@ func CountTasks(ctx context.Context, rdb redis.UniversalClient, queue string) (C
 	return c, nil
 }
 
-// TaskState is the state asynq gives a task: pending, active, scheduled, retry,
-// archived or completed; "" when the queue has no such task.
+// TaskState returns asynq's state of a task: pending, active, scheduled, retry,
+// archived or completed; "" if the queue has no such task.
 func TaskState(ctx context.Context, rdb redis.UniversalClient, queue, id string) (string, error) {
 	state, err := rdb.HGet(ctx, asynqkey.Task(queue, id), "state").Result()
 	if err != nil && !errors.Is(err, redis.Nil) {

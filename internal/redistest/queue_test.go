@@ -15,7 +15,7 @@ import (
 
 const queue = "q"
 
-func TestAgedLeaseIsRecoveredByAFreshServerAndAgedRetryRuns(t *testing.T) {
+func TestAgedLeaseIsRecoveredByANewServerAndAgedRetryRuns(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.DB(t)
 	proxy := redistest.NewProxy(t, redistest.Addr(t))
@@ -29,7 +29,7 @@ func TestAgedLeaseIsRecoveredByAFreshServerAndAgedRetryRuns(t *testing.T) {
 		return nil
 	})
 	<-running
-	proxy.Cut() // the first worker can extend nothing any more
+	proxy.Cut() // the first worker can no longer extend its lease
 	n, err := redistest.AgeLeases(t.Context(), rdb, queue, redistest.LeaseOver)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Server is a redis-server of a test's own. Its methods fail the test when
-// they cannot do their work, so call them from the test's goroutine.
+// Server is a redis-server for one test. Its methods fail the test on an error,
+// so call them from the test's goroutine.
 type Server struct {
 	tb       testing.TB
 	inst     *instance // nil while stopped
@@ -22,16 +22,17 @@ type Server struct {
 	args     []string
 }
 
-// Option changes how NewServer starts its server.
+// Option is an option of NewServer.
 type Option func(*Server)
 
-// AOF keeps data over Kill and Start; fsync is always, everysec or no.
+// AOF enables the append-only file, which keeps data over Kill and Start; fsync
+// is always, everysec or no.
 func AOF(fsync string) Option { return Args("--appendonly", "yes", "--appendfsync", fsync) }
 
-// Args adds redis-server arguments; later ones win.
+// Args adds arguments of redis-server; later ones win.
 func Args(args ...string) Option { return func(s *Server) { s.args = append(s.args, args...) } }
 
-// Password makes the server ask for one; URL contains it.
+// Password makes the server require a password; URL contains it.
 func Password(password string) Option {
 	return func(s *Server) {
 		s.password = password
@@ -39,8 +40,8 @@ func Password(password string) Option {
 	}
 }
 
-// NewServer starts a redis-server on a loopback port, without persistence
-// unless an option says so. It is killed when the test ends.
+// NewServer starts a redis-server on a loopback port, without persistence unless
+// an option enables it. It is killed when the test ends.
 func NewServer(tb testing.TB, opts ...Option) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, dir: tb.TempDir()}
@@ -60,16 +61,16 @@ func NewServer(tb testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// Addr is host:port, the same over restarts.
+// Addr is host:port. Restarts keep it.
 func (s *Server) Addr() string { return s.addr }
 
-// Dir is where the server keeps its data.
+// Dir is the data folder of the server.
 func (s *Server) Dir() string { return s.dir }
 
 // Pid is the process id of the running server.
 func (s *Server) Pid() int { return s.running().proc.Pid() }
 
-// URL is the address of database 0 as redis.ParseURL reads it, with the password if there is one.
+// URL is the URL of database 0, with the password if there is one.
 func (s *Server) URL() string {
 	u := url.URL{Scheme: "redis", Host: s.addr, Path: "/0"}
 	if s.password != "" {
@@ -92,19 +93,19 @@ func (s *Server) Kill() {
 	s.inst = nil
 }
 
-// Stop ends the server with SIGTERM; it syncs its AOF.
+// Stop ends the server with SIGTERM; it syncs its append-only file.
 func (s *Server) Stop() {
 	s.tb.Helper()
 	s.running().close()
 	s.inst = nil
 }
 
-// Start runs the server again after Kill or Stop, at the same port and folder,
-// and returns when it has loaded its data.
+// Start starts the server again after Kill or Stop, with the same port and folder,
+// and waits until it has loaded its data.
 func (s *Server) Start() {
 	s.tb.Helper()
 	if s.inst != nil {
-		s.tb.Fatal("redistest: the server is running already")
+		s.tb.Fatal("redistest: the server is running")
 	}
 	_, text, err := net.SplitHostPort(s.addr)
 	if err != nil {
@@ -119,10 +120,10 @@ func (s *Server) Start() {
 	}
 }
 
-// Freeze stops the process (SIGSTOP): connections stay open, nothing answers.
+// Freeze stops the process with SIGSTOP: connections stay open without answers.
 func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
 
-// Thaw lets a frozen process go on (SIGCONT).
+// Thaw continues a frozen process with SIGCONT.
 func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig os.Signal) {

@@ -12,7 +12,7 @@ import (
 	"reprise/internal/redistest"
 )
 
-func TestEachDBIsEmptyAndOnesOwn(t *testing.T) {
+func TestDBIsEmptyAndNotShared(t *testing.T) {
 	t.Parallel()
 	a, b := redistest.DB(t), redistest.DB(t)
 	require.NoError(t, a.Set(t.Context(), "k", "a", 0).Err())
@@ -22,7 +22,7 @@ func TestEachDBIsEmptyAndOnesOwn(t *testing.T) {
 	require.NotEqual(t, first, second)
 }
 
-func TestURLOfAClientOpensTheSameDatabase(t *testing.T) {
+func TestURLOfAClientNamesItsDatabase(t *testing.T) {
 	t.Parallel()
 	a := redistest.DB(t)
 	require.NoError(t, a.Set(t.Context(), "k", "v", 0).Err())
@@ -33,7 +33,7 @@ func TestURLOfAClientOpensTheSameDatabase(t *testing.T) {
 	require.Equal(t, "v", b.Get(t.Context(), "k").Val())
 }
 
-func TestServerWithAOFKeepsDataOverKillAtTheSameAddress(t *testing.T) {
+func TestServerWithAOFKeepsDataAndAddressOverKill(t *testing.T) {
 	t.Parallel()
 	s := redistest.NewServer(t, redistest.AOF("always"))
 	rdb := s.Client()
@@ -49,7 +49,7 @@ func TestServerWithAOFKeepsDataOverKillAtTheSameAddress(t *testing.T) {
 	require.Equal(t, "v", rdb.Get(t.Context(), "k").Val())
 }
 
-func TestServerWithoutAOFForgets(t *testing.T) {
+func TestServerWithoutAOFLosesData(t *testing.T) {
 	t.Parallel()
 	s := redistest.NewServer(t)
 	rdb := s.Client()
@@ -59,7 +59,7 @@ func TestServerWithoutAOFForgets(t *testing.T) {
 	require.ErrorIs(t, rdb.Get(t.Context(), "k").Err(), redis.Nil)
 }
 
-func TestFrozenServerAnswersNothingUntilThawed(t *testing.T) {
+func TestFrozenServerDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	s := redistest.NewServer(t)
 	rdb := impatient(t, s.Addr())
@@ -81,7 +81,7 @@ func TestFrozenServerIsEndedWithTheTest(t *testing.T) {
 	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-func TestPasswordIsAskedForAndInTheURL(t *testing.T) {
+func TestPasswordIsRequiredAndInTheURL(t *testing.T) {
 	t.Parallel()
 	s := redistest.NewServer(t, redistest.Password(`p@ss/w?rd#%`))
 	require.NoError(t, s.Client().Ping(t.Context()).Err())
@@ -97,8 +97,8 @@ func TestPasswordIsAskedForAndInTheURL(t *testing.T) {
 // patience ends a test that hangs.
 const patience = time.Minute
 
-// impatient is a client that never tries again and waits 1 s for an answer, long
-// enough for one that comes on a busy machine.
+// impatient returns a client without retries and with a read timeout of 1 s, which
+// is enough on a busy machine.
 func impatient(t *testing.T, addr string) *redis.Client {
 	t.Helper()
 	return impatientOn(t, addr, 0)

@@ -13,15 +13,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// databases is how many logical databases the shared server has: how many
-// tests of one binary can hold one at the same time.
+// databases is the number of logical databases of the shared server, the limit of
+// concurrent tests of one binary that use DB.
 const databases = 1024
 
 // shared is the one redis-server of this test binary.
 var shared struct {
 	mu   sync.Mutex
 	inst *instance
-	err  error // why it could not start: no test tries again
+	err  error // of the only start
 	free chan int
 }
 
@@ -30,11 +30,11 @@ var prefixes atomic.Int64
 // Main runs the tests and ends the shared server: os.Exit(redistest.Main(m)).
 func Main(m *testing.M) int { return Wrap(m).Run() }
 
-// M is a *testing.M whose Run also ends the shared server, for
-// goleak.VerifyTestMain, which looks for leaks after Run.
+// M wraps a *testing.M. Its Run also ends the shared server, before
+// goleak.VerifyTestMain checks for leaks.
 type M struct{ m *testing.M }
 
-// Wrap makes an M.
+// Wrap returns an M.
 func Wrap(m *testing.M) M { return M{m: m} }
 
 // Run runs the tests, ends the shared server and returns the exit code.
@@ -75,10 +75,9 @@ func Addr(tb testing.TB) string {
 	return sharedServer(tb).addr
 }
 
-// DB returns a client on a logical database that is empty and the test's own
-// until it ends; the client is closed then. URL says where it is; for a client
-// with other settings take Addr and DB of its Options(), not a copy of them
-// (go-redis has written its defaults there, and reads them differently).
+// DB returns a client on an empty logical database that no other test uses. The
+// client is closed at the end of the test. For a client with other options use
+// Addr and DB of its Options(), not a copy: go-redis has replaced zero values there.
 func DB(tb testing.TB) *redis.Client {
 	tb.Helper()
 	inst := sharedServer(tb)
@@ -86,7 +85,7 @@ func DB(tb testing.TB) *redis.Client {
 	select {
 	case db = <-shared.free:
 	default:
-		tb.Fatalf("redistest: %d tests hold a database already", databases)
+		tb.Fatalf("redistest: all %d databases are in use", databases)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: inst.addr, DB: db})
 	tb.Cleanup(func() {
@@ -101,8 +100,7 @@ func DB(tb testing.TB) *redis.Client {
 	return rdb
 }
 
-// URL is the address of a client's server and database as redis.ParseURL
-// reads it; a password is not in it.
+// URL is the URL of a client's server and database, without a password.
 func URL(rdb *redis.Client) string {
 	o := rdb.Options()
 	if o.Network == "unix" {
@@ -111,8 +109,8 @@ func URL(rdb *redis.Client) string {
 	return fmt.Sprintf("redis://%s/%d", o.Addr, o.DB)
 }
 
-// Prefix returns a key prefix that no other call in this binary gets. It names
-// the test and has no braces, spaces or glob characters.
+// Prefix returns a key prefix that is unique in this binary. It contains the name
+// of the test and no braces, spaces or glob characters.
 func Prefix(tb testing.TB) string {
 	tb.Helper()
 	name := strings.Map(func(r rune) rune {
