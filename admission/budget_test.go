@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"reprise/internal/proctest"
 	"reprise/tasks"
 )
 
@@ -211,7 +212,7 @@ func TestSeedIncludesCallsSettledWhileTheBudgetWasMissing(t *testing.T) {
 	before, within := b.acquire(request(keyOf(1))), b.acquire(request(keyOf(2)))
 	require.NoError(t, b.rdb.Del(t.Context(), b.key("budget:"+before.budgets)).Err())
 	b.settle(before, done) // its row is written before the rows are read
-	require.Eventually(t, func() bool { return time.Since(*before.confirmed.Load()) > 20*time.Millisecond }, patience, time.Millisecond)
+	proctest.Eventually(t, func() bool { return time.Since(*before.confirmed.Load()) > 20*time.Millisecond })
 	_, err = b.Acquire(t.Context(), request(keyOf(3)))
 	b.settle(within, done)
 	b.seedAll(err, 1)

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 	"reprise/tasks"
 )
@@ -62,10 +63,10 @@ func TestAdmissionFailsClosedWithoutRedisAndRecovers(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnavailable)
 	require.ErrorIs(t, b.Settle(t.Context(), p, done), ErrUnavailable)
 	proxy.Restore()
-	require.Eventually(t, func() bool {
+	proctest.Eventually(t, func() bool {
 		b.repeatUnanswered()
 		return b.num(mainRecognize, "in_flight") == 0
-	}, patience, 10*time.Millisecond, "the settle is repeated by itself")
+	}, "the settle is repeated by itself")
 	require.Contains(t, []string{"", "0"}, b.rec(keyOf(2), "possibly_billed"), "no attempt was counted")
 	b.settle(b.acquire(request(keyOf(2))), done)
 }
@@ -83,10 +84,10 @@ func TestPermitWhoseReplyWasLostIsReleased(t *testing.T) {
 	_, err = b.Acquire(t.Context(), r)
 	require.ErrorIs(t, err, ErrUnavailable)
 	proxy.Restore()
-	require.Eventually(t, func() bool {
+	proctest.Eventually(t, func() bool {
 		b.repeatUnanswered()
 		return b.num(mainRecognize, "in_flight") == 0 && b.rec(r.Key, "settled_attempts") == r.AttemptID
-	}, patience, 10*time.Millisecond)
+	})
 	require.Contains(t, []string{"", "0"}, b.rec(r.Key, "possibly_billed"))
 	p := b.acquire(request(r.Key))
 	require.Nil(t, p.Lost)
@@ -106,10 +107,10 @@ func TestPermitThatCannotBeRenewedBecomesInvalid(t *testing.T) {
 	defer wg.Wait()
 	defer cancel()
 	proxy.Cut()
-	require.Eventually(t, func() bool { return p.Valid() != nil }, patience, 20*time.Millisecond)
+	proctest.Eventually(t, func() bool { return p.Valid() != nil })
 	proxy.Restore()
 	// No other call got the permit: once confirmed it is valid again.
-	require.Eventually(t, func() bool { return p.Valid() == nil || p.lost.Load() }, patience, 20*time.Millisecond)
+	proctest.Eventually(t, func() bool { return p.Valid() == nil || p.lost.Load() })
 }
 
 func TestOneWorkersOperationsShareRoundTrips(t *testing.T) {

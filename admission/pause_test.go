@@ -2,6 +2,7 @@ package admission
 
 import (
 	"errors"
+	"reprise/internal/proctest"
 	"testing"
 	"time"
 
@@ -37,11 +38,11 @@ func turn(t *testing.T, p *Pauses, f *asynqFlag) (Action, error) {
 
 func settled(t *testing.T, p *Pauses, f *asynqFlag) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	proctest.Eventually(t, func() bool {
 		action, err := turn(t, p, f)
 		require.NoError(t, err)
 		return action == ActionNone
-	}, patience, time.Millisecond)
+	})
 }
 
 func TestManualAndAutomaticReasonsNeverUndoEachOther(t *testing.T) {

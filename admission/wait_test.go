@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"reprise/internal/proctest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -32,23 +33,17 @@ func (b *bench) lineUp(turns chan<- string, key string, refusal Refusal) {
 			turns <- key
 		}
 	}()
-	require.Eventually(b.t, func() bool {
+	proctest.Eventually(b.t, func() bool {
 		b.waiters.mu.Lock()
 		defer b.waiters.mu.Unlock()
 		_, ok := b.waiters.since[key]
 		return ok
-	}, patience, time.Millisecond)
+	})
 }
 
 func next(t *testing.T, turns <-chan string) string {
 	t.Helper()
-	select {
-	case key := <-turns:
-		return key
-	case <-time.After(patience):
-		require.Fail(t, "no waiter got a turn")
-		return ""
-	}
+	return proctest.Receive(t, turns, "no waiter got a turn")
 }
 
 func TestLongestWaiterGetsTheNextPermit(t *testing.T) {
@@ -102,7 +97,7 @@ func TestEveryWaiterIsAdmitted(t *testing.T) {
 							t.Errorf("admit: %s", err)
 							return
 						}
-						<-time.After(2 * time.Millisecond)
+						proctest.Pass(2 * time.Millisecond) // the call
 						b.SettleLater(p, done)
 						finished.Add(1)
 					}
@@ -123,11 +118,11 @@ func TestSettleWakesAWaiter(t *testing.T) {
 	ref.RetryAfter = time.Minute
 	woken := make(chan error, 1)
 	go func() { woken <- b.Wait(t.Context(), r, ref) }()
-	require.Eventually(t, func() bool {
+	proctest.Eventually(t, func() bool {
 		b.waiters.mu.Lock()
 		defer b.waiters.mu.Unlock()
 		return len(b.waiters.lines) == 1
-	}, patience, time.Millisecond)
+	})
 	b.settle(p, done)
 	require.NoError(t, <-woken)
 	b.acquire(r)

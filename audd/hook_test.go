@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/audd"
+	"reprise/internal/proctest"
 )
 
 // countBodies accepts requests, never answers, and reports the body bytes of each.
@@ -85,7 +86,7 @@ func TestNothingIsSentIfTheDeadlinePassesInTheHook(t *testing.T) {
 			BeforeBody: func(ctx context.Context) error {
 				begun.Store(true)
 				<-ctx.Done()
-				<-time.After(50 * time.Millisecond) // a call that does not wait for the hook has returned by now
+				proctest.Pass(50 * time.Millisecond) // a call that does not wait for the hook has returned by now
 				returned.Store(true)
 				return nil // a hook that latched despite the deadline
 			},

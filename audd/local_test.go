@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/audd"
+	"reprise/internal/proctest"
 )
 
 func opened(r io.Reader, size int64) (audd.Audio, *source) {
@@ -94,7 +95,7 @@ func TestAudioThatChangesDuringTheCallIsNeverSentCompletely(t *testing.T) {
 			}
 			require.True(t, src.closed.Load())
 			// The connection exists before the server accepts it.
-			require.Eventually(t, func() bool { return raw.accepted.Load() == 1 }, time.Minute, time.Millisecond)
+			proctest.Eventually(t, func() bool { return raw.accepted.Load() == 1 })
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"reprise/internal/proctest"
 	"reprise/internal/redisconn"
 	"reprise/internal/redistest"
 	"reprise/internal/testaudio"
@@ -99,7 +100,7 @@ func (b *rig) work(verdict tasks.Verdict, outcome tasks.Outcome, final bool, p *
 		return errors.Join(errors.New(string(outcome)), asynq.SkipRetry)
 	})))
 	require.NoError(b.t, b.Wait(b.t.Context(), p, func(Result) {}))
-	require.Eventually(b.t, func() bool { c := b.counts(); return c.Pending+c.Active == 0 }, 5*time.Second, 10*time.Millisecond)
+	proctest.Eventually(b.t, func() bool { c := b.counts(); return c.Pending+c.Active == 0 })
 	server.Shutdown()
 }
 
@@ -187,11 +188,10 @@ func TestForceQueuesASettledTaskAgainAndCanBeRepeatedAfterACrash(t *testing.T) {
 		require.Equal(t, redistest.Counts{Pending: 1}, b.counts())
 	}
 	b.work(tasks.Done, tasks.Match, false, b.plan(Request{}))
-	require.Eventually(t, func() bool {
+	proctest.Eventually(t, func() bool {
 		st, err := b.store.TaskStatus(t.Context(), key)
 		return err == nil && st.Finished && st.Generation == 1 && st.Outcome == tasks.Match
-	}, 5*time.Second, 20*time.Millisecond)
-
+	})
 	require.Equal(t, []Status{Queued}, statuses(b.enqueue(Request{Force: true}, a)))
 	st, err := b.store.TaskStatus(t.Context(), key)
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/idempotency"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 	"reprise/store"
 	"reprise/tasks"
@@ -141,6 +142,6 @@ func (b *uploadRig) drain(v tasks.Verdict) {
 		}
 		return errors.Join(errors.New(string(v)), asynq.SkipRetry)
 	})))
-	require.Eventually(b.t, func() bool { c := b.queued(); return c.Pending+c.Active == 0 }, 5*time.Second, 10*time.Millisecond)
+	proctest.Eventually(b.t, func() bool { c := b.queued(); return c.Pending+c.Active == 0 })
 	server.Shutdown()
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reprise/internal/proctest"
 	"strings"
 	"syscall"
 	"testing"
@@ -223,7 +224,7 @@ func TestConnectionFaultsEndTheAnswerAsNamed(t *testing.T) {
 			// A client that is still writing sees EPIPE, or a connection that the transport has closed.
 			writing := errors.Is(r.err, syscall.EPIPE) || errors.Is(r.err, net.ErrClosed)
 			assert.True(t, errors.Is(r.err, c.want) || errors.Is(c.want, syscall.ECONNRESET) && writing, "%v", r.err)
-			require.Eventually(t, func() bool { return s.Bill().Requests == 1 }, patience, time.Millisecond)
+			proctest.Eventually(t, func() bool { return s.Bill().Requests == 1 })
 			b := s.Bill()
 			require.Equal(t, c.billed, b.Units)
 			require.Equal(t, c.complete, b.Complete == 1)
@@ -248,7 +249,7 @@ func TestResetBehindTheEndOfASmallBodyIsPartial(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Rules: []Rule{{Fault: FaultResetWithinBody, Name: "*", After: 1 << 20}}})
 	require.Error(t, send(t, s, clip("a.mp3", "tiny")).err)
-	require.Eventually(t, func() bool { return s.Bill().Partial == 1 }, patience, time.Millisecond)
+	proctest.Eventually(t, func() bool { return s.Bill().Partial == 1 })
 	require.Zero(t, s.Bill().Units)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"reprise/internal/proctest"
 	"strings"
 	"testing"
 	"time"
@@ -121,7 +122,7 @@ func TestClientThatLeavesAfterTheBodyIsCharged(t *testing.T) {
 	}()
 	r := do(newClient(t), clip("a.mp3", "x").request(t, s.URL).WithContext(ctx))
 	require.ErrorIs(t, r.err, context.Canceled)
-	require.Eventually(t, func() bool { return s.Bill().Outcomes[OutcomeClientGone] == 1 }, patience, time.Millisecond)
+	proctest.Eventually(t, func() bool { return s.Bill().Outcomes[OutcomeClientGone] == 1 })
 	require.EqualValues(t, 1, s.Bill().Units)
 	require.EqualValues(t, 1, s.Bill().Complete)
 }
@@ -136,10 +137,10 @@ func TestClientThatLeavesWithinTheBodyIsPartialAndNotCharged(t *testing.T) {
 		"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"half.mp3\"\r\n\r\nhalf of it"
 	_, err = conn.Write([]byte("POST /upload/ HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 100000\r\n\r\n" + body))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return s.Bill().Upload(77).Started == 1 }, patience, time.Millisecond, "a running upload is counted")
+	proctest.Eventually(t, func() bool { return s.Bill().Upload(77).Started == 1 }, "a running upload is counted")
 	require.EqualValues(t, 1, s.Bill().Active)
 	require.NoError(t, conn.Close())
-	require.Eventually(t, func() bool { return s.Bill().Partial == 1 }, patience, time.Millisecond)
+	proctest.Eventually(t, func() bool { return s.Bill().Partial == 1 })
 	b := s.Bill()
 	require.Zero(t, b.Units)
 	require.EqualValues(t, 1, b.Upload(77).Partial)

@@ -2,9 +2,9 @@ package auddsim
 
 import (
 	"context"
+	"reprise/internal/proctest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -74,7 +74,7 @@ func TestHoldsAreSetAndReleasedOverHTTP(t *testing.T) {
 	client, req := newClient(t), upload(2, "x").request(t, s.URL)
 	go func() { got <- do(client, req) }()
 	var held heldList
-	require.Eventually(t, func() bool { admin(t, s, "GET", "held", "", &held); return held.Count == 1 }, patience, time.Millisecond)
+	proctest.Eventually(t, func() bool { admin(t, s, "GET", "held", "", &held); return held.Count == 1 })
 	require.EqualValues(t, 2, *held.Held[0].AudioID)
 	require.Equal(t, 200, admin(t, s, "POST", "release?id="+id.ID, "", nil))
 	require.NoError(t, (<-got).err)

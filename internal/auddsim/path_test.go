@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http/httptest"
+	"reprise/internal/proctest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -173,7 +174,7 @@ func TestUploadsTakeEffectOnlyWhenChargedOrSuccessful(t *testing.T) {
 	} {
 		s := Start(t, Config{Rules: []Rule{c.rule}})
 		send(t, s, upload(i, strings.Repeat("x", 2000)))
-		require.Eventually(t, func() bool { return s.Bill().Requests == 1 }, patience, time.Millisecond, c.name)
+		proctest.Eventually(t, func() bool { return s.Bill().Requests == 1 }, c.name)
 		require.Equal(t, c.stored, len(s.Catalog()) == 1, c.name)
 		require.EqualValues(t, 1, s.Bill().Upload(int64(i)).Started, c.name)
 	}

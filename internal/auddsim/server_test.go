@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"reprise/internal/proctest"
 	"runtime"
 	"strings"
 	"sync"
@@ -75,7 +76,7 @@ func TestCloseEndsRunningAndHeldRequests(t *testing.T) {
 	require.NoError(t, err)
 	_, err = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return s.Bill().Active == 11 && len(s.Held()) == 5 }, patience, time.Millisecond)
+	proctest.Eventually(t, func() bool { return s.Bill().Active == 11 && len(s.Held()) == 5 })
 	start := time.Now()
 	require.NoError(t, s.Close())
 	require.Less(t, time.Since(start), patience, "it does not wait for the latency")

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"reprise/internal/child"
+	"reprise/internal/proctest"
 )
 
 // asParent makes this test binary a parent that will be killed.
@@ -56,7 +57,7 @@ func TestChildEndsWithItsKilledParent(t *testing.T) {
 	require.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	require.NoError(t, err, line)
-	require.Eventually(t, func() bool { return ended(pid) }, time.Minute, 10*time.Millisecond)
+	proctest.Eventually(t, func() bool { return ended(pid) })
 }
 
 // ended reports whether a process has ended, also when its parent has not read its status.
@@ -105,14 +106,14 @@ func TestWaitForOutputHeldByAGrandchildIsBounded(t *testing.T) {
 	p, err := child.Start(cmd, syscall.SIGKILL)
 	require.NoError(t, err)
 	var grandchild int
-	require.Eventually(t, func() bool {
+	proctest.Eventually(t, func() bool {
 		text, err := os.ReadFile(pidFile.Name())
 		if err != nil || !bytes.HasSuffix(text, []byte("\n")) {
 			return false
 		}
 		grandchild, err = strconv.Atoi(strings.TrimSpace(string(text)))
 		return err == nil
-	}, time.Minute, time.Millisecond)
+	})
 	defer func() { require.NoError(t, syscall.Kill(grandchild, syscall.SIGKILL)) }()
 	start := time.Now()
 	p.Kill()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/devredis"
+	"reprise/internal/proctest"
 )
 
 // It changes PATH, so it cannot run in parallel.
@@ -27,7 +28,7 @@ func TestEphemeralInstanceNeedsNoFolderAndExpiresKeys(t *testing.T) {
 	rdb := client(t, inst)
 	require.NoError(t, rdb.Set(t.Context(), "k", "v", 300*time.Millisecond).Err())
 	require.NoError(t, rdb.Set(t.Context(), "long", "v", time.Hour).Err())
-	require.Eventually(t, func() bool { return rdb.Exists(t.Context(), "k").Val() == 0 }, time.Minute, 20*time.Millisecond)
+	proctest.Eventually(t, func() bool { return rdb.Exists(t.Context(), "k").Val() == 0 })
 	require.EqualValues(t, 1, rdb.Exists(t.Context(), "long").Val())
 	require.NoError(t, inst.Close())
 	<-inst.Done()

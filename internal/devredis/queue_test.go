@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/devredis"
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 )
 
@@ -54,10 +55,10 @@ func queueCycle(t *testing.T, rdb *redis.Client) {
 	defer srv.Shutdown()
 	wait := func(id, want string) {
 		t.Helper()
-		require.Eventually(t, func() bool {
+		proctest.Eventually(t, func() bool {
 			state, err := redistest.TaskState(ctx, rdb, queue, id)
 			return err == nil && state == want
-		}, time.Minute, 10*time.Millisecond, "task %s never became %q", id, want)
+		}, "task %s never became %q", id, want)
 	}
 	wait("fine", "completed")
 	wait("dead", "archived")

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"reprise/internal/devredis"
+	"reprise/internal/proctest"
 )
 
 func TestDataSurvivesARestart(t *testing.T) {
@@ -123,11 +123,7 @@ func TestDoneIsClosedWhenRedisEndsUnexpectedly(t *testing.T) {
 	inst := start(t, dir)
 	rdb := client(t, inst)
 	require.NoError(t, syscall.Kill(serverPid(t, rdb), syscall.SIGKILL))
-	select {
-	case <-inst.Done():
-	case <-time.After(time.Minute):
-		require.Fail(t, "Done was not closed")
-	}
+	proctest.Receive(t, inst.Done(), "Done was not closed")
 	require.NoError(t, inst.Close())
 	start(t, dir)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"reprise/admission"
+	"reprise/internal/proctest"
 	"reprise/internal/queue"
 	"reprise/internal/queue/asynqkey"
 	"reprise/internal/redistest"
@@ -59,11 +60,11 @@ func serve(t *testing.T, rdb *redis.Client) {
 func waitState(t *testing.T, c *queue.Client, id string, state queue.State) queue.Task {
 	t.Helper()
 	var task queue.Task
-	require.Eventually(t, func() bool {
+	proctest.Eventually(t, func() bool {
 		var err error
 		task, err = c.Task(t.Context(), q, id)
 		return err == nil && task.State == state
-	}, 20*time.Second, 10*time.Millisecond, "task %s never became %s", id, state)
+	}, "task %s never became %s", id, state)
 	return task
 }
 
@@ -130,9 +131,9 @@ func TestWorkersAreProcessesWithTheirQueues(t *testing.T) {
 	require.Empty(t, workers)
 	serve(t, rdb)
 	serve(t, rdb) // a second server of the same process
-	require.Eventually(t, func() bool {
+	proctest.Eventually(t, func() bool {
 		return rdb.ZCard(t.Context(), asynqkey.Servers).Val() == 2
-	}, 20*time.Second, 10*time.Millisecond)
+	})
 	workers, err = c.Workers(t.Context())
 	require.NoError(t, err)
 	require.Len(t, workers, 1)

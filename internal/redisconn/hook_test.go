@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 )
 
@@ -112,10 +113,10 @@ func TestTaskThatEndsDuringAnOutageRunsOnce(t *testing.T) {
 		time.AfterFunc(4*time.Second, proxy.Restore)
 		return nil
 	})))
-	require.Eventually(t, func() bool {
+	proctest.Eventually(t, func() bool {
 		n, err := redistest.CountTasks(t.Context(), rdb, "q")
 		return err == nil && n.Completed == 1
-	}, patience, 50*time.Millisecond)
+	})
 	c.Stopping()
 	server.Shutdown()
 	require.Equal(t, 1, runs)
@@ -134,9 +135,8 @@ func TestDequeueIsSlowedDownWhileRedisRepliesWithErrors(t *testing.T) {
 	server := asynq.NewServerFromRedisClient(c, asynq.Config{Queues: map[string]int{"q": 1}, LogLevel: asynq.FatalLevel})
 	require.NoError(t, server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil })))
 	scripts := func() string { return rdb.Info(t.Context(), "commandstats").Val() }
-	require.Eventually(t, func() bool { return strings.Contains(scripts(), "cmdstat_evalsha") }, patience, 10*time.Millisecond)
-	tick := time.NewTimer(2 * time.Second)
-	<-tick.C
+	proctest.Eventually(t, func() bool { return strings.Contains(scripts(), "cmdstat_evalsha") })
+	proctest.Pass(2 * time.Second) // the number of calls in this time is the subject
 	calls := scripts()
 	c.Stopping()
 	server.Shutdown()

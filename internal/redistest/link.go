@@ -126,10 +126,7 @@ func (p *Proxy) onReply(l *link, _ []byte) bool {
 		p.mu.Unlock()
 		return false
 	}
-	if !l.silent && (p.muted || p.mute > 0) {
-		l.silent = true
-		p.mute = max(p.mute-1, 0)
-	}
+	l.silent = l.silent || p.muted
 	silent, delay := l.silent, p.delay
 	p.mu.Unlock()
 	if delay > 0 && !silent {

@@ -21,7 +21,6 @@ type Proxy struct {
 	links    map[*link]struct{}
 	closed   bool
 	muted    bool          // Blackhole
-	mute     int           // DropReplies: answers still to be dropped
 	delay    time.Duration // before each chunk of an answer
 	traps    []*trap
 }
@@ -80,14 +79,6 @@ func (p *Proxy) Blackhole() {
 	p.muted = true
 }
 
-// DropReplies drops the next n answers. A connection whose answer was dropped
-// stays open and silent, so that the client times out.
-func (p *Proxy) DropReplies(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mute = n
-}
-
 // Delay delays every chunk of an answer by d; 0 ends it.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
@@ -127,12 +118,12 @@ func Containing(texts ...string) func(request []byte) bool {
 	}
 }
 
-// Restore ends Cut, Blackhole, DropReplies and Delay. Connections that lost an
+// Restore ends Cut, Blackhole and Delay. Connections that lost an
 // answer are reset; traps stay set.
 func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.muted, p.mute, p.delay = false, 0, 0
+	p.muted, p.delay = false, 0
 	for l := range p.links {
 		if l.silent {
 			l.reset()

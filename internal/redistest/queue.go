@@ -40,11 +40,6 @@ func AgeRetries(ctx context.Context, rdb redis.UniversalClient, queue string, d 
 	return ageSet(ctx, rdb, asynqkey.Of(queue, asynqkey.Retry), d)
 }
 
-// AgeScheduled does for scheduled tasks what AgeRetries does for retries.
-func AgeScheduled(ctx context.Context, rdb redis.UniversalClient, queue string, d time.Duration) (int, error) {
-	return ageSet(ctx, rdb, asynqkey.Of(queue, asynqkey.Scheduled), d)
-}
-
 func ageSet(ctx context.Context, rdb redis.UniversalClient, key string, d time.Duration) (int, error) {
 	n, err := age.Run(ctx, rdb, []string{key}, int64(math.Ceil(d.Seconds()))).Int()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 )
 
@@ -49,18 +50,6 @@ func TestAgedLeaseIsRecoveredByANewServerAndAgedRetryRuns(t *testing.T) {
 	proxy.Restore()
 	first.Shutdown()
 	second.Shutdown()
-}
-
-func TestAgeScheduledMakesTasksDue(t *testing.T) {
-	t.Parallel()
-	rdb := redistest.DB(t)
-	enqueue(t, rdb, "later", asynq.ProcessIn(time.Hour))
-	n, err := redistest.AgeScheduled(t.Context(), rdb, queue, 2*time.Hour)
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	srv := serve(t, rdb, func(context.Context, *asynq.Task) error { return nil })
-	waitState(t, rdb, "later", "")
-	srv.Shutdown()
 }
 
 func TestCountsAgreeWithTheInspector(t *testing.T) {
@@ -119,8 +108,8 @@ func serve(t *testing.T, rdb *redis.Client, h asynq.HandlerFunc) *asynq.Server {
 func waitState(t *testing.T, rdb *redis.Client, id, want string) {
 	t.Helper()
 	ctx := within(t, patience)
-	require.Eventually(t, func() bool {
+	proctest.Eventually(t, func() bool {
 		state, err := redistest.TaskState(ctx, rdb, queue, id)
 		return err == nil && state == want
-	}, patience, 10*time.Millisecond, "task %s never became %q", id, want)
+	}, "task %s never became %q", id, want)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 )
 
@@ -67,7 +68,7 @@ func TestFrozenServerDoesNotAnswer(t *testing.T) {
 	s.Freeze()
 	require.Error(t, rdb.Ping(t.Context()).Err())
 	s.Thaw()
-	require.Eventually(t, func() bool { return rdb.Ping(t.Context()).Err() == nil }, patience, 5*time.Millisecond)
+	proctest.Eventually(t, func() bool { return rdb.Ping(t.Context()).Err() == nil })
 }
 
 func TestFrozenServerIsEndedWithTheTest(t *testing.T) {

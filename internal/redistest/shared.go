@@ -27,9 +27,6 @@ var shared struct {
 
 var prefixes atomic.Int64
 
-// Main runs the tests and ends the shared server: os.Exit(redistest.Main(m)).
-func Main(m *testing.M) int { return Wrap(m).Run() }
-
 // M wraps a *testing.M. Its Run also ends the shared server, before
 // goleak.VerifyTestMain checks for leaks.
 type M struct{ m *testing.M }

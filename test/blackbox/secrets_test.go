@@ -172,7 +172,15 @@ func searchAll(r *rig.Rig, w *proctest.Process, payloads []tasks.Payload) {
 	s.store(r)
 	w.Kill()
 	s.process(w)
-	require.Contains(r.T, w.Log.String(), "bucket.example", "the log contains the inputs")
+	for _, p := range payloads {
+		if len(callsOf(r, p)) == 0 {
+			continue // the source was halted before
+		}
+		require.Contains(r.T, w.Log.String(), p.Key)
+		if p.Input.URL != "" {
+			require.Contains(r.T, w.Log.String(), "bucket.example", "the log names the input without its signature")
+		}
+	}
 	require.Greater(r.T, s.places, 40, "places searched")
 }
 

@@ -42,10 +42,10 @@ func dev(t *testing.T) string {
 	p := proctest.Start(t, []string{"REPRISE_DATA=" + data}, "worker", "dev", "--admin", "127.0.0.1:0")
 	t.Cleanup(func() { p.Stop(patience) })
 	var found struct{ UI string }
-	require.Eventually(t, func() bool {
+	proctest.Eventually(t, func() bool {
 		raw, err := os.ReadFile(filepath.Join(data, "addresses.json"))
 		return err == nil && json.Unmarshal(raw, &found) == nil && found.UI != ""
-	}, patience, 100*time.Millisecond)
+	})
 	return found.UI
 }
 
@@ -83,7 +83,7 @@ func TestTheWebUIShowsQueuesAndWhyATaskWasArchived(t *testing.T) {
 		}
 		return json.NewDecoder(resp.Body).Decode(&q) == nil && q.Current.Archived == 1 && q.Current.Completed == 3
 	}
-	require.Eventually(t, archived, patience, 200*time.Millisecond)
+	proctest.Eventually(t, archived)
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(ui+"ui/queues/recognize?status=archived"),
 		chromedp.WaitVisible(chromedp.Search(`//*[contains(text(),"invalid_audio")]`))))
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(ui), chromedp.WaitVisible(chromedp.Search(`//a[text()="recognize"]`))))
