@@ -34,6 +34,7 @@ func inFolder(parent string, do func(dir string) error) (err error) {
 func printTable(out io.Writer, header []string, rows [][]string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	for _, row := range slices.Concat([][]string{header}, rows) {
+		row = append(row, make([]string, len(header)-len(row))...) // a short row would end the column
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	if err := w.Flush(); err != nil {
