@@ -84,8 +84,9 @@ func (r result) failure() error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, errLimitsMissing)
 	case resultClockSkew:
 		return fmt.Errorf("%w: %w", ErrUnavailable, errClockSkew)
+	default:
+		return nil
 	}
-	return nil
 }
 
 // acquire returns a permit and how long to wait for its start.

@@ -24,7 +24,7 @@ func (g *Gates) days(now time.Time) [3]span {
 	year, month, day := now.In(g.zone).Date()
 	var out [3]span
 	for i := range out {
-		out[i] = g.span(year, month, day+i-1, time.DateOnly, 0, 1)
+		out[i] = g.span(time.Date(year, month, day+i-1, 0, 0, 0, 0, time.UTC), time.DateOnly, 0, 1)
 	}
 	return out
 }
@@ -38,13 +38,12 @@ func (g *Gates) months(now time.Time) [3]span {
 	}
 	var out [3]span
 	for i := range out {
-		out[i] = g.span(year, month+time.Month(i-1), g.cfg.MonthAnchor, "2006-01", 1, 0)
+		out[i] = g.span(time.Date(year, month+time.Month(i-1), g.cfg.MonthAnchor, 0, 0, 0, 0, time.UTC), "2006-01", 1, 0)
 	}
 	return out
 }
 
-func (g *Gates) span(year int, month time.Month, day int, layout string, addMonths, addDays int) span {
-	start := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+func (g *Gates) span(start time.Time, layout string, addMonths, addDays int) span {
 	end := start.AddDate(0, addMonths, addDays)
 	return span{Name: start.Format(layout), StartsAt: g.midnight(start).UnixMilli(), EndsAt: g.midnight(end).UnixMilli()}
 }

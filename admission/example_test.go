@@ -28,8 +28,7 @@ func ExampleConfig_Validate() {
 // A refusal is an error that says which gate refused and when to ask again.
 func ExampleRefusal() {
 	var err error = &admission.Refusal{Gate: admission.GateRequests, Source: "main", RetryAfter: 1500 * time.Millisecond}
-	var refusal *admission.Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*admission.Refusal](err); ok {
 		fmt.Println(refusal.Gate, refusal.RetryAfter, refusal.AllBlocked)
 	}
 	fmt.Println(err)

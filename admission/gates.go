@@ -34,5 +34,5 @@ type unanswered struct {
 func (g *Gates) run(ctx context.Context, s *redis.Script, request, reply any) error {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
-	return runScript(ctx, g.rdb, g.cfg.Prefix, s, request, reply)
+	return runner{g.rdb, g.cfg.Prefix}.run(ctx, s, request, reply)
 }

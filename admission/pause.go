@@ -109,7 +109,7 @@ func (p *Pauses) call(ctx context.Context, queue, action string, request map[str
 			Evidence  string `json:"evidence"`
 		} `json:"reasons"`
 	}
-	if err := runScript(ctx, p.rdb, p.prefix, pauseScript, request, &reply); err != nil {
+	if err := (runner{p.rdb, p.prefix}).run(ctx, pauseScript, request, &reply); err != nil {
 		return PauseState{}, false, fmt.Errorf("%s pause reasons of %s: %w", action, queue, err)
 	}
 	s := PauseState{flag: reply.Flag, version: reply.Version, Override: moment(reply.Override)}

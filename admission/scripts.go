@@ -38,14 +38,20 @@ func script(parts ...string) *redis.Script {
 	return redis.NewScript(text.String())
 }
 
-// runScript sends a request to a script and reads its reply, both JSON. Every
-// failure wraps ErrUnavailable: without a reply nothing is admitted.
-func runScript(ctx context.Context, rdb redis.UniversalClient, prefix string, s *redis.Script, request, reply any) error {
+// runner runs scripts on the keys under a prefix.
+type runner struct {
+	rdb    redis.UniversalClient
+	prefix string
+}
+
+// run sends a request to a script and reads its reply, both JSON. Every failure
+// wraps ErrUnavailable: without a reply nothing is admitted.
+func (r runner) run(ctx context.Context, s *redis.Script, request, reply any) error {
 	text, err := json.Marshal(request)
 	if err != nil {
 		return fmt.Errorf("write admission request: %w: %w", ErrUnavailable, err)
 	}
-	answer, err := s.Run(ctx, rdb, []string{prefix + "state:global"}, prefix, text).Text()
+	answer, err := s.Run(ctx, r.rdb, []string{r.prefix + "state:global"}, r.prefix, text).Text()
 	if err != nil {
 		return fmt.Errorf("run admission script: %w: %w", ErrUnavailable, err)
 	}

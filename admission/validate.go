@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,12 +24,15 @@ type problems []error
 
 func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
 
-// between adds a problem unless a value is in a range; allowed says which.
-func between[T int | int64 | float64 | time.Duration](p *problems, field string, value, least, most T, allowed string) {
-	if !(value >= least && value <= most) {
+// check adds a problem unless ok; allowed says which values are.
+func (p *problems) check(ok bool, field string, value any, allowed string) {
+	if !ok {
 		p.add("%s %v must be %s", field, value, allowed)
 	}
 }
+
+// inRange reports whether least ≤ value ≤ most; NaN is in no range.
+func inRange[T cmp.Ordered](value, least, most T) bool { return value >= least && value <= most }
 
 // Validate reports every wrong field by the name of its setting, and both names of two
 // fields that contradict each other.
@@ -104,7 +108,7 @@ func (c Config) validatePath(p *problems, field string, path tasks.Path, l Limit
 
 func (l Limits) validate(p *problems, field string) {
 	for _, f := range l.fields() {
-		between(p, field+"."+f.name, f.value, 0, 1e9, "0 (off) to 1,000,000,000")
+		p.check(inRange(f.value, 0, 1e9), field+"."+f.name, f.value, "0 (off) to 1,000,000,000")
 	}
 	if l.RequestBurst > 0 && l.RequestsPerMinute == 0 {
 		p.add("%s.request_burst %d without %s.requests_per_minute: a burst needs its rate", field, l.RequestBurst, field)
@@ -122,9 +126,9 @@ func (g Group) validate(p *problems, name string, sources map[string]bool) {
 	if !nameRule.MatchString(name) {
 		p.add("%s: the name must be 1 to 40 of a-z 0-9 - _", field)
 	}
-	between(p, field+".ceiling", g.Ceiling, 0, 1, "0 (no ceiling) to 1")
-	between(p, field+".slot_share", g.SlotShare, 0, 1, "0 (no share) to 1")
-	between(p, field+".weight", g.Weight, 0, 1000, "0 (= 1) to 1,000")
+	p.check(inRange(g.Ceiling, 0, 1), field+".ceiling", g.Ceiling, "0 (no ceiling) to 1")
+	p.check(inRange(g.SlotShare, 0, 1), field+".slot_share", g.SlotShare, "0 (no share) to 1")
+	p.check(inRange(g.Weight, 0, 1000), field+".weight", g.Weight, "0 (= 1) to 1,000")
 	if g.Source != "" && !sources[g.Source] {
 		p.add("%s.source %q: unknown source", field, g.Source)
 	}
@@ -132,35 +136,33 @@ func (g Group) validate(p *problems, name string, sources map[string]bool) {
 }
 
 func (a AIMD) validate(p *problems) {
-	between(p, "aimd.floor", a.Floor, 1, math.MaxInt64, "at least 1")
+	p.check(inRange(a.Floor, 1, math.MaxInt64), "aimd.floor", a.Floor, "at least 1")
 	if a.Start < a.Floor {
 		p.add("aimd.start %d is less than aimd.floor %d", a.Start, a.Floor)
 	}
-	between(p, "aimd.max", a.Max, a.Start, 1e6, fmt.Sprintf("aimd.start %d to 1,000,000", a.Start))
+	p.check(inRange(a.Max, a.Start, 1e6), "aimd.max", a.Max, fmt.Sprintf("aimd.start %d to 1,000,000", a.Start))
 }
 
 func (b Breaker) validate(p *problems) {
-	between(p, "breaker.failures", b.Failures, 1, math.MaxInt64, "at least 1")
-	between(p, "breaker.auth_failures", b.AuthFailures, 1, math.MaxInt64, "at least 1")
-	between(p, "breaker.not_found", b.NotFound, 1, math.MaxInt64, "at least 1")
+	p.check(inRange(b.Failures, 1, math.MaxInt64), "breaker.failures", b.Failures, "at least 1")
+	p.check(inRange(b.AuthFailures, 1, math.MaxInt64), "breaker.auth_failures", b.AuthFailures, "at least 1")
+	p.check(inRange(b.NotFound, 1, math.MaxInt64), "breaker.not_found", b.NotFound, "at least 1")
 	const day = 24 * time.Hour
-	between(p, "breaker.window", b.Window, time.Millisecond, day, "1ms to 24h")
-	between(p, "breaker.cooldown", b.Cooldown, time.Millisecond, day, "1ms to 24h")
-	between(p, "breaker.probe_quota", b.ProbeQuota, time.Millisecond, day, "1ms to 24h")
-	between(p, "breaker.probe_blocked", b.ProbeBlocked, time.Millisecond, day, "1ms to 24h")
-	between(p, "breaker.cooldown_max", b.CooldownMax, b.Cooldown, day, fmt.Sprintf("breaker.cooldown %s to 24h", b.Cooldown))
+	p.check(inRange(b.Window, time.Millisecond, day), "breaker.window", b.Window, "1ms to 24h")
+	p.check(inRange(b.Cooldown, time.Millisecond, day), "breaker.cooldown", b.Cooldown, "1ms to 24h")
+	p.check(inRange(b.ProbeQuota, time.Millisecond, day), "breaker.probe_quota", b.ProbeQuota, "1ms to 24h")
+	p.check(inRange(b.ProbeBlocked, time.Millisecond, day), "breaker.probe_blocked", b.ProbeBlocked, "1ms to 24h")
+	p.check(inRange(b.CooldownMax, b.Cooldown, day), "breaker.cooldown_max", b.CooldownMax, fmt.Sprintf("breaker.cooldown %s to 24h", b.Cooldown))
 }
 
 func (c Config) validateTimes(p *problems) {
 	if _, err := time.LoadLocation(c.TimeZone); err != nil || c.TimeZone == "" || c.TimeZone == "Local" {
 		p.add("time_zone %q must be an IANA name such as UTC or Europe/Berlin", c.TimeZone)
 	}
-	between(p, "month_anchor", c.MonthAnchor, 1, 28, "1 to 28")
-	between(p, "PermitTTL", c.PermitTTL, 4*time.Second, 10*time.Minute, "4s to 10m")
-	between(p, "Lookahead", c.Lookahead, 0, time.Second, "0 to 1s")
+	p.check(inRange(c.MonthAnchor, 1, 28), "month_anchor", c.MonthAnchor, "1 to 28")
+	p.check(inRange(c.PermitTTL, 4*time.Second, 10*time.Minute), "PermitTTL", c.PermitTTL, "4s to 10m")
+	p.check(inRange(c.Lookahead, 0, time.Second), "Lookahead", c.Lookahead, "0 to 1s")
 	trusted := c.PermitTTL - trustMargin
-	between(p, "RenewEvery", c.RenewEvery, 100*time.Millisecond, trusted/2,
-		fmt.Sprintf("100ms to half of PermitTTL %s less %s, so that a permit survives one failed renewal", c.PermitTTL, trustMargin))
-	between(p, "Timeout", c.Timeout, 10*time.Millisecond, trusted,
-		fmt.Sprintf("10ms to PermitTTL %s less %s: a permit that is granted later is not trusted", c.PermitTTL, trustMargin))
+	p.check(inRange(c.RenewEvery, 100*time.Millisecond, trusted/2), "RenewEvery", c.RenewEvery, fmt.Sprintf("100ms to half of PermitTTL %s less %s, so that a permit survives one failed renewal", c.PermitTTL, trustMargin))
+	p.check(inRange(c.Timeout, 10*time.Millisecond, trusted), "Timeout", c.Timeout, fmt.Sprintf("10ms to PermitTTL %s less %s: a permit that is granted later is not trusted", c.PermitTTL, trustMargin))
 }

@@ -49,7 +49,7 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	var errs []error
 	if c.Token == nil {
-		errs = append(errs, errors.New("Token: must be a function that returns the API token"))
+		errs = append(errs, errors.New("field Token: must be a function that returns the API token"))
 	}
 	errs = append(errs, validateURL("BaseURL", c.BaseURL), validateURL("EnterpriseURL", c.EnterpriseURL))
 	errs = append(errs, c.Timeouts.validate()...)

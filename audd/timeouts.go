@@ -27,7 +27,7 @@ func (t Timeouts) validate() (errs []error) {
 		value time.Duration
 	}{{"Recognize", t.Recognize}, {"Enterprise", t.Enterprise}, {"Upload", t.Upload}, {"Check", t.Check}} {
 		if f.value <= 0 {
-			errs = append(errs, fmt.Errorf("Timeouts.%s %s: must be more than 0", f.name, f.value))
+			errs = append(errs, fmt.Errorf("field Timeouts.%s %s: must be more than 0", f.name, f.value))
 		}
 	}
 	return errs

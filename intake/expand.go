@@ -166,7 +166,7 @@ func (e *expansion) walk(ctx context.Context, dir string) error {
 	}
 	if err != nil {
 		e.refuse(dir, fileFailure(err))
-		return nil //nolint:nilerr // refuse has recorded it
+		return nil
 	}
 	for _, entry := range entries { // sorted by ReadDir
 		if hidden(entry.Name()) {

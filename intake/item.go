@@ -165,8 +165,7 @@ func (it *Item) refuse(format string, args ...any) {
 
 // refuseOr refuses the item if err is a refusal, and else returns err.
 func (it *Item) refuseOr(err error) error {
-	var why refusal
-	if errors.As(err, &why) {
+	if why, ok := errors.AsType[refusal](err); ok {
 		it.refuse("%s", string(why))
 		return nil
 	}

@@ -23,7 +23,7 @@ func (in *Intake) checkUploadRequest(req Request) error {
 		errs = append(errs, errors.New("uploads need Options.Ledger"))
 	}
 	if (req.Force || req.Replace) && req.By == "" {
-		errs = append(errs, errors.New("Replace and Force of uploads need By, who asks for it"))
+		errs = append(errs, errors.New("uploads with Replace or Force need By, who asks for it"))
 	}
 	if req.NextID && req.Params.AudioID != nil {
 		errs = append(errs, errors.New("an audio_id is either given or assigned by NextID"))

@@ -114,10 +114,10 @@ func (b *base) byLastPart(ctx context.Context, name string) ([]string, error) {
 // byPrefix takes a name that looks like a key for one: of a task of another store, or one that lost its row.
 func (b *base) byPrefix(_ context.Context, name string) ([]string, error) {
 	word, _, ok := strings.Cut(name, "_")
-	if _, err := tasks.ParsePath(word); err != nil || !ok {
-		return nil, nil
+	if _, err := tasks.ParsePath(word); err == nil && ok {
+		return []string{name}, nil
 	}
-	return []string{name}, nil
+	return nil, nil
 }
 
 // keysOf are the keys of submissions, each once, newest first.

@@ -59,7 +59,7 @@ func (u *Uploads) Resolve(ctx context.Context, r ResolveRequest) ([]Resolved, er
 	out := []Resolved{}
 	for _, key := range keys {
 		if ctx.Err() != nil {
-			break
+			return out, nil //nolint:nilerr // what was resolved is reported
 		}
 		one, err := u.resolveOne(ctx, in, key, r)
 		if err != nil {

@@ -98,16 +98,17 @@ func checkNames(dec *json.Decoder) error {
 	if !nested {
 		return nil
 	}
-	seen := map[any]bool{}
+	seen := map[string]bool{}
 	for dec.More() {
 		if open == '{' {
-			name, err := dec.Token()
+			token, err := dec.Token()
+			name, _ := token.(string) // between { and } a token that begins a pair is a string
 			switch {
 			case err != nil:
 				return errors.New("not JSON")
 			case seen[name]:
 				return errors.New("a field is given twice")
-			case strings.ContainsFunc(name.(string), isForeign): // between { and } a token that begins a pair is a string
+			case strings.ContainsFunc(name, isForeign):
 				return errors.New("unknown field")
 			}
 			seen[name] = true

@@ -121,6 +121,19 @@ func DefaultOptions() Options {
 // settleMargin is what the deadline ladder keeps for settling after a call.
 const settleMargin = 30 * time.Second
 
+func (o Options) validateSources(bad func(format string, args ...any)) {
+	seen := map[string]bool{}
+	for _, s := range o.Sources {
+		if s.Name == "" || seen[s.Name] {
+			bad("sources: the name %q is empty or used twice", s.Name)
+		}
+		seen[s.Name] = true
+		if s.Token == nil {
+			bad("sources.%s.token: none", s.Name)
+		}
+	}
+}
+
 // Validate reports every wrong setting by name, and checks the deadline ladder: call timeout + slot wait < asynq timeout − 30 s.
 func (o Options) Validate() error {
 	var errs []error
@@ -136,16 +149,7 @@ func (o Options) Validate() error {
 	if len(o.Sources) == 0 {
 		bad("sources: none; give an AudD token")
 	}
-	seen := map[string]bool{}
-	for _, s := range o.Sources {
-		if s.Name == "" || seen[s.Name] {
-			bad("sources: the name %q is empty or used twice", s.Name)
-		}
-		seen[s.Name] = true
-		if s.Token == nil {
-			bad("sources.%s.token: none", s.Name)
-		}
-	}
+	o.validateSources(bad)
 	for _, p := range tasks.Paths {
 		if n := o.Slots.of(p); n < 0 || n > 10_000 {
 			bad("slots.%s %d: must be 0 to 10000", p, n)
