@@ -127,7 +127,7 @@ func (b *bench) age(by time.Duration, fields ...string) {
 	}
 }
 
-// seedAll writes every budget that is missing with what was spent.
+// seedAll seeds every budget that err reports as missing, with the units spent so far.
 func (b *bench) seedAll(err error, spent int64) {
 	b.t.Helper()
 	var m *MissingPeriods

@@ -75,7 +75,7 @@ func names(s PauseState) []string {
 	return out
 }
 
-func TestReasonsKeepTheirEvidenceAndExpire(t *testing.T) {
+func TestPauseReasonsKeepTheirDetailsAndExpire(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	p := b.Pauses()

@@ -41,7 +41,7 @@ func requireClean(t *testing.T, err error) {
 }
 
 // Every class of failure, with secrets in all texts of the server.
-func TestErrorsOfAnswersContainNoSecret(t *testing.T) {
+func TestResponseErrorsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	quoted, err := json.Marshal(everything)
 	require.NoError(t, err)

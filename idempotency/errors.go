@@ -54,7 +54,7 @@ type SlotBusyError struct {
 }
 
 func (e *SlotBusyError) Error() string {
-	return fmt.Sprintf("other content (%s) is in flight to audio_id %d of source %s until %s", e.Key, e.AudioID, e.Source, e.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("audio_id %d of source %s is reserved by an upload of other content (%s) until %s", e.AudioID, e.Source, e.Key, e.Until.UTC().Format(time.RFC3339))
 }
 
 // StaleError means that too much time passed since the latch was committed.

@@ -12,8 +12,9 @@ import (
 type VerifyRequest struct {
 	Key        string
 	Generation int64
-	// Delay must have passed since the upload became uncertain, and between
-	// two tries: AudD needs time to index. Tries bounds how often, 1 or more.
+	// Delay is the least time between the upload becoming uncertain and the first
+	// try, and between two tries, because AudD needs time to index an upload.
+	// Tries is the largest number of tries, at least 1.
 	Delay time.Duration
 	Tries int
 	At    time.Time

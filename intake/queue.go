@@ -44,7 +44,7 @@ func (in *Intake) enqueue(ctx context.Context, it *Item, st store.TaskStatus) er
 		// The id has become free, or a crash interrupted a force or replay.
 		return in.replace(ctx, it)
 	case queued.State == queue.Archived:
-		return refusal(fmt.Sprintf("is in asynq's archive (%s) and not settled in the store: pay again with --force",
+		return refusal(fmt.Sprintf("is archived in asynq (%s) without a result in the store; use --force to run it again, which is billed again",
 			cmp.Or(queued.LastError, "no reason given")))
 	}
 	return refusal("was completed in the queue, but this store has no result of it: check that REPRISE_STORE_URL is the workers' store, or pay again with --force")

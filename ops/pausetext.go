@@ -45,12 +45,12 @@ func pauseText(state admission.PauseState, flag bool, t text.Times) string {
 		parts = append(parts, part)
 	}
 	if len(parts) == 0 && flag {
-		return "outside Reprise; a worker records it as manual"
+		return "set outside Reprise; a worker will record it as a manual pause"
 	}
 	return strings.Join(parts, "; ")
 }
 
-// autoHalt is the reason of a queue all of whose sources are halted.
+// autoHalt is the pause reason of a queue when every source is halted.
 const autoHalt = admission.AutoReason + string(admission.GateHalt)
 
 // withKnownEnds takes the end away from a pause that has none: workers give every automatic reason an end, a day ahead

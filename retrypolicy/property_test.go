@@ -137,7 +137,7 @@ func TestDecideKeepsItsInvariants(t *testing.T) {
 	})
 }
 
-func TestDecideStaysArchivedWithMoreCharges(t *testing.T) {
+func TestMoreChargesNeverUndoAnArchive(t *testing.T) {
 	t.Parallel()
 	p := Default()
 	rapid.Check(t, func(t *rapid.T) {

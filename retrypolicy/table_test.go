@@ -65,7 +65,7 @@ func TestRowOfAnUnknownOutcomeIsUnknown(t *testing.T) {
 	assert.Equal(t, tasks.Unknown, rowOf("no such word").outcome)
 }
 
-func TestDocShowsTheTable(t *testing.T) {
+func TestOutcomeTableInDocMatchesTheCode(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("doc.go")
 	require.NoError(t, err)

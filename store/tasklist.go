@@ -26,7 +26,7 @@ type TaskFilter struct {
 	Reopened bool
 	// Since and Until bound the last change: Since ≤ updated < Until. Zero = open.
 	Since, Until time.Time
-	// AfterAt and AfterKey are those of the last row of the page before.
+	// AfterAt and AfterKey are updated_at and key of the last row of the previous page.
 	AfterAt  time.Time
 	AfterKey string
 	Limit    int // 0 = 1,000; at most 100,000

@@ -87,7 +87,7 @@ func (a Params) validate(path Path, f *faults) {
 		f.add("source: required for upload")
 	}
 	if v := a.Verifies; v != nil && (path != Recognize || a.Source == "" || v.Generation < 0 || v.Try < 1 || !strings.HasPrefix(v.Key, string(Upload)+"_")) {
-		f.add("verifies: only a recognition that is pinned to a source verifies an upload")
+		f.add("verifies: only for a recognition that is pinned to a source")
 	}
 	if a.Source != plain(a.Source) {
 		f.add("source: must be a trimmed, lower-case name")

@@ -84,9 +84,9 @@ func (d *delivery) exclude(refusal retrypolicy.Classified) {
 	d.refusal, d.permit = &refusal, nil
 }
 
-// decode reads the payload and checks what needs no other system: versions,
-// unreadable payloads, and asynq limits under which asynq would end the task.
-// A delivery needs the time until asynq ends it.
+// decode reads the payload and makes the local checks: a version that this worker
+// knows, a valid payload, and limits of asynq that leave the delivery enough time.
+// needs returns the least time for a delivery of a path.
 func (d *delivery) decode(now time.Time, needs func(tasks.Path) time.Duration) *ending {
 	payload, err := tasks.Decode(d.typ, d.raw)
 	switch {

@@ -128,8 +128,8 @@ func (w *Worker) recordLost(ctx context.Context, d *delivery) *ending {
 	return w.exhausted(d)
 }
 
-// exhausted ends a task that may not make another call: its own time is over,
-// or the lost attempt used up a budget.
+// exhausted ends a task that may not make another call, because its give-up time
+// is used up, or because the charges of a lost attempt used up a budget.
 func (w *Worker) exhausted(d *delivery) *ending {
 	if w.policy.GivenUp(d.permit.Record) {
 		return without(tasks.Expired, 0, "its own time is used up")

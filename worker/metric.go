@@ -46,7 +46,7 @@ func newMetrics(opts Options) *metrics {
 		units:    counter("units_total", "Units kept as billed, by how they are known.", "path", "basis"),
 		billed:   counter("possibly_billed_total", "Failed calls that AudD may have billed.", "path"),
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "reprise_call_seconds", Help: "Time of one AudD call.",
+			Name: "reprise_call_seconds", Help: "Duration of one AudD API call, in seconds.",
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600},
 		}, []string{"path"}),
 		settleTime: prometheus.NewHistogram(prometheus.HistogramOpts{

@@ -16,20 +16,20 @@ import (
 	"reprise/worker/record"
 )
 
-// settler stores what became of attempts, and knows which tasks have their
-// verdict. Safe for concurrent use.
+// settler saves the outcomes of attempts and reads which tasks have a verdict.
+// Safe for concurrent use.
 type settler struct {
 	recorder *record.Recorder
 	price    record.Price
 	slot     *slot
-	stopped  context.Context //nolint:containedctx // done: what cannot be saved is given up
-	unsaved  atomic.Int64    // settlements that are stored nowhere yet: no call is made meanwhile
+	stopped  context.Context //nolint:containedctx // done: settlements that cannot be saved are dropped
+	unsaved  atomic.Int64    // settlements not saved yet; no call is made while there are any
 	metrics  *metrics
 	log      *slog.Logger
 	warn     *record.Warner
 }
 
-var errUnsaved = errors.New("this worker has results that are stored nowhere yet")
+var errUnsaved = errors.New("this worker has results that are not saved yet")
 
 // settled is the only check whether a task has its verdict already; then the
 // delivery ends with it, without a call. It is made before admission, where it

@@ -93,7 +93,7 @@ function M.check_budget(gate, trial)
   if call.units > gate.cap then return M.refuse('units_too_many', UNTIL_RESUMED, true, true) end
   if not M.is_seeded(budget) then
     local hold = M.recovery_hold()
-    if hold > 0 then return M.refuse('units', hold, false, false) end -- what the calls in flight reserve is not known yet
+    if hold > 0 then return M.refuse('units', hold, false, false) end -- the units reserved by calls in flight are not known yet
     trial.missing = trial.missing or {}
     trial.missing[#trial.missing + 1] = gate.name
   elseif num(budget, 'reserved') + num(budget, 'spent') + call.units > gate.cap then

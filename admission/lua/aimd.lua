@@ -94,8 +94,9 @@ function M.cut_rate(st, in_flight)
   if not recent then put(st, 'rate_is_coarse', 0) end
 end
 
--- cut lowers both once per congestion event and reports whether it did: only a
--- throttle of a call admitted after the last cut shows that the cut was too small.
+-- cut lowers the concurrency limit and the rate and returns true if it did. It cuts
+-- once per congestion event: a throttled call that was admitted before the last cut
+-- causes no other.
 function M.cut(st, admitted_at)
   local last = num(st, 'cut_at')
   if admitted_at <= last and last <= now then return false end

@@ -8,8 +8,8 @@ local UNTIL_RESUMED = DAY -- wait of a block that only an operator ends: admissi
 -- whether waiting never helps.
 function M.refuse(gate, wait, blocked, permanent) return { gate = gate, wait = wait, blocked = blocked, permanent = permanent } end
 
--- is_probing: the attempt that probes holds its permit. Another attempt of the same
--- task, on another source, is no probe.
+-- is_probing reports whether the attempt that probes still holds its permit. An attempt
+-- of the same task on another source does not count.
 function M.is_probing(st)
   local key, attempt = string.match(text(st, 'probe'), '^(%S+) (%S+)$')
   if not key then return false end

@@ -11,8 +11,9 @@ for field in string.gmatch('units admitted_at epoch start_us generation counted 
 for field in string.gmatch('attempt source path group budgets settled_attempts last_outcome failed_source lost_attempt lost_source ' ..
   'lost_budgets', '%S+') do TYPES[field] = 'string' end
 
--- is_record: a value that this program did not write must not fail the decisions
--- about other tasks. Fields that a later version added are kept.
+-- is_record reports whether a value is a record that this program wrote. Any other
+-- value is ignored, so that it does not fail the decisions about other tasks.
+-- Fields that a later version added are kept.
 function M.is_record(value)
   if type(value) ~= 'table' then return false end
   for field, v in pairs(value) do
@@ -82,7 +83,8 @@ function M.flush_records()
   changed_permits, record_ttl = {}, {}
 end
 
--- is_settled: a settle may be repeated after later attempts have ended.
+-- is_settled reports whether the attempt was settled before. A settle may be repeated
+-- after later attempts have ended.
 function M.is_settled(record, attempt)
   return record.settled_attempts ~= nil and string.find(' ' .. record.settled_attempts .. ' ', ' ' .. attempt .. ' ', 1, true) ~= nil
 end

@@ -1,6 +1,7 @@
 -- Part of exchange: what the answer to a call says about its source+path.
 
--- fingerprint_of: of the token that this worker uses for a source; '' = unknown.
+-- fingerprint_of returns the fingerprint of the token that this worker uses for a
+-- source, or '' if it is unknown.
 function M.fingerprint_of(name)
   for i = 1, #request.sources do
     if request.sources[i].name == name then return request.sources[i].fingerprint or '' end

@@ -1,5 +1,5 @@
-// Command inspect shows an operator what waits and why, what is paused or halted, and what it cost, and changes that. It is
-// flags and tables over package ops.
+// Command inspect shows an operator which tasks wait and why, what is paused or halted, and what calls cost, and it pauses,
+// resumes and replays. It has only flags and tables; the logic is in package ops.
 package main
 
 import (

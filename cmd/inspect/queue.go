@@ -119,7 +119,7 @@ account reason. A throttle goes on.`,
 		},
 	}
 	cmd.Flags().BoolVar(&r.Only, "only", false, "only the path's own queue, not those of its groups")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what resuming an account would start, and change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what resuming an account would start, and change nothing")
 	return cmd
 }
 

@@ -66,7 +66,7 @@ func adminFunc(f func(r *http.Request, body []byte) (any, error)) http.HandlerFu
 		}
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
-		_ = enc.Encode(value) // a client that has left needs no answer
+		_ = enc.Encode(value) // an error means that the client has disconnected
 	}
 }
 

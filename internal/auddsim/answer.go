@@ -44,7 +44,7 @@ func (c *call) executionTime() string {
 	return `,"execution_time":"` + time.Since(c.entry.At).String() + `"`
 }
 
-// codeAnswer is AudD's envelope of an error with the usual text.
+// codeAnswer builds AudD's error response for a code, with AudD's standard message.
 func (c *call) codeAnswer(code int) answer {
 	return c.codeAnswerText(code, message(code), nil)
 }

@@ -13,7 +13,7 @@ type Bill struct {
 	ByToken             map[string]int64 `json:"units_by_token"`
 	ByPath              map[string]int64 `json:"units_by_path"`
 	Active              int64            `json:"active"`         // unfinished requests; Charges and UploadBill.Started count them too
-	HTTP429             int64            `json:"http_429"`       // answers with HTTP 429, of limits and of rules
+	HTTP429             int64            `json:"http_429"`       // HTTP 429 responses, from limits and from rules
 	Code611             int64            `json:"code_611"`       // answers with code 611
 	Refused             int64            `json:"refused"`        // requests refused by Limits, whatever the answer
 	MaxConcurrent       int64            `json:"max_concurrent"` // admitted metered requests at the same moment

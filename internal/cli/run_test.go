@@ -169,7 +169,7 @@ func TestConfirmAcceptsYesOnly(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestVersionOfAReleaseIsTheOneItWasBuiltWith(t *testing.T) {
+func TestReleaseVersionIsSetAtBuildTime(t *testing.T) {
 	require.NotEmpty(t, Version())
 	version = "v1.2.3"
 	t.Cleanup(func() { version = "" })

@@ -1,6 +1,6 @@
 // Package queue reads and changes asynq's queues: what is in them, where one task is, and whether a queue is paused and
-// why. It is the only package that knows asynq's Redis keys and its Inspector. Enqueuing is intake's, running tasks is
-// worker's.
+// why. It is the only package that knows asynq's Redis keys and its Inspector. Package intake enqueues tasks, package worker
+// runs them.
 package queue
 
 import (

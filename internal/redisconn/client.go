@@ -84,7 +84,7 @@ func Admission(url string) (*Client, error) {
 	return &Client{UniversalClient: rdb}, nil
 }
 
-// Ping tries once whether Redis at url can be used. It takes at most 3 s for the
+// Ping checks once whether Redis at url is usable. It takes at most 3 s for the
 // connection and 10 s for each answer, less if ctx ends.
 func Ping(ctx context.Context, url string) error {
 	opt, m, err := parse(url)

@@ -165,7 +165,7 @@ func decodeErrors(err error) (out []error) {
 	case interface{ Unwrap() error }:
 		out = decodeErrors(e.Unwrap())
 	default:
-		out = append(out, errors.New("settings do not fit their types"))
+		out = append(out, errors.New("a setting has a value of the wrong type"))
 	}
 	return out
 }

@@ -67,7 +67,7 @@ func unknownVariables(ks keys, src Source, also []string) (errs []error) {
 		case near != "":
 			errs = append(errs, fmt.Errorf("%s: unknown variable, did you mean %s%s?", name, EnvPrefix, near))
 		case !src.Shared:
-			errs = append(errs, fmt.Errorf("%s: unknown variable: a setting's variable is %s and its key with _ for dots", name, EnvPrefix))
+			errs = append(errs, fmt.Errorf("%s: unknown variable; the variable of a setting is %s followed by its key, with _ in place of dots", name, EnvPrefix))
 		}
 	}
 	return errs

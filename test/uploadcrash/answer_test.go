@@ -90,7 +90,7 @@ func TestRunTaskFailsDuringAnUploadAndRepeatsTheVerdictAfterwards(t *testing.T) 
 
 // When the drain timeout is shorter than the call, the next worker gets the task
 // while the call still runs. asynq gives up 30 s after the drain.
-func TestShutdownDuringACallIsOneSend(t *testing.T) {
+func TestShutdownDuringACallSendsOnce(t *testing.T) {
 	t.Parallel()
 	u := newUpload(t, plan{})
 	s := inSimulator(u, auddsim.StageBeforeAnswer)

@@ -249,8 +249,9 @@ func (b Blocked) Evidence() string {
 	return fmt.Sprintf("every source is blocked; %s is available first, by gate %s", b.Source, b.Gate)
 }
 
-// check asks the gates about a call of a queue for so many units, of a task
-// that is bound to no source. blocked is false when some source takes it soon.
+// check asks the gates whether they would admit a call of the given units for a
+// task of the queue that is pinned to no source. blocked is false if at least one
+// source would admit it soon.
 func (p *PauseController) check(ctx context.Context, queue string, units int64) (b Blocked, blocked bool, err error) {
 	path, group, err := tasks.SplitQueue(queue)
 	if err != nil {
