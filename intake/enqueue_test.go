@@ -265,7 +265,7 @@ func TestTaskThatOnlyTheQueueEndedIsRefused(t *testing.T) {
 	p := b.enqueue(Request{}, a)
 	require.NoError(t, asynq.NewInspectorFromRedisClient(b.rdb).ArchiveTask("recognize", p.Items[0].Payload.Key))
 	p = b.enqueue(Request{}, a)
-	require.Contains(t, p.Items[0].Reason, "is in asynq's archive (no reason given)")
+	require.Contains(t, p.Items[0].Reason, "is archived in asynq (no reason given)")
 	require.NoError(t, b.Wait(t.Context(), p, nil), "Wait leaves it out")
 	require.Equal(t, []Status{Queued}, statuses(b.enqueue(Request{Force: true}, a)))
 }
