@@ -47,11 +47,13 @@ func TestRedisCutUnderLoadAdmitsNoCallWithoutAPermit(t *testing.T) {
 		require.LessOrEqual(t, q.At.Sub(begun), trusted+time.Second, "a call began on a permit that is no longer valid")
 	}
 	require.LessOrEqual(t, during, 2*slots, "calls on permits from before the cut")
-	for _, w := range f.workers {
+	logged := 0
+	for _, w := range f.workers { // a worker whose slots all acknowledge when Redis is cut asks for no permit and logs nothing
 		lines := slices.DeleteFunc(w.log.Lines("no call can be admitted; tasks wait"), func(l proctest.Line) bool { return l.At().Before(begun) })
-		require.NotEmpty(t, lines)
 		require.LessOrEqual(t, len(lines), 1+int(time.Since(begun)/downEvery), "lines per outage, not per task")
+		logged += len(lines)
 	}
+	require.Positive(t, logged, "the outage is logged")
 
 	f.waitDone(payloads)
 	proctest.Eventually(t, func() bool { return f.Counts(recognize).Completed == n }, "%+v", f.show)
