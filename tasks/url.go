@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // signing is one scheme for signing URLs. If all parameters of needs are
@@ -81,7 +83,7 @@ func CanonicalURL(raw string) string {
 	} else {
 		b.WriteByte('/')
 	}
-	if query := canonicalQuery(u.RawQuery); query != "" {
+	if query := canonicalQuery(escapeSpaces(u.RawQuery)); query != "" {
 		b.WriteString("?" + query)
 	}
 	if fragment := plainEscapes(u.EscapedFragment()); fragment != "" {
@@ -99,6 +101,22 @@ func canonicalHost(scheme string, u *url.URL) string {
 		return host
 	}
 	return host + ":" + port
+}
+
+// escapeSpaces percent-encodes white space, which sorting may otherwise move to
+// the end of the URL, where the next reader trims it.
+func escapeSpaces(query string) string {
+	var b strings.Builder
+	for i := 0; i < len(query); {
+		r, n := utf8.DecodeRuneInString(query[i:])
+		if part := query[i : i+n]; unicode.IsSpace(r) {
+			b.WriteString(url.PathEscape(part))
+		} else {
+			b.WriteString(part)
+		}
+		i += n
+	}
+	return b.String()
 }
 
 // canonicalQuery works on the raw text, because decoding drops pairs that do

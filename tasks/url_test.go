@@ -150,6 +150,7 @@ func TestRedactURLRemovesUserQueryAndFragment(t *testing.T) {
 func FuzzURLs(f *testing.F) {
 	f.Add("https://h.example/a?X-Amz-Signature=s&v=1#f")
 	f.Add("http://[::1%25en0]:80/%zz?%")
+	f.Add("A://0?A &0")
 	f.Fuzz(func(t *testing.T, raw string) {
 		c := CanonicalURL(raw)
 		if u, err := url.Parse(strings.TrimSpace(raw)); err == nil && u.Host != "" {
