@@ -57,6 +57,8 @@ func request(key string) Request {
 
 func (b *bench) key(name string) string { return b.cfg.Prefix + name }
 
+func (b *bench) pauses() *Pauses { return NewPauses(b.rdb, b.cfg.Prefix) }
+
 func (b *bench) acquire(r Request) *Permit {
 	b.t.Helper()
 	p, err := b.Acquire(context.Background(), r)

@@ -23,8 +23,6 @@ func TestTaskStateShowsWhatATaskWaitsFor(t *testing.T) {
 	b.seedAll(err, 2)
 	b.settle(b.acquire(backfill(keyOf(1))), failed)
 	p := b.acquire(backfill(keyOf(1)))
-	_, _, err = b.Pauses().Add(t.Context(), "recognize.backfill", PauseReason{Name: ReasonManual, By: "ops"})
-	require.NoError(t, err)
 	_, err = b.Halt(t.Context(), Halt{Source: "main", Path: tasks.Recognize, Reason: "quota", By: "ops", ProbeAfter: time.Hour})
 	require.NoError(t, err)
 
@@ -36,7 +34,6 @@ func TestTaskStateShowsWhatATaskWaitsFor(t *testing.T) {
 	require.Equal(t, "backfill", s.Group)
 	require.Equal(t, 1, s.Record.Counted)
 	require.WithinDuration(t, s.State.Now.Add(10*time.Minute), s.Until, about)
-	require.True(t, s.Pause.Has(ReasonManual))
 	require.Len(t, s.State.Sources, 1)
 	src := s.State.Sources[0]
 	require.EqualValues(t, 1, src.InFlight)

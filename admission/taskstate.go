@@ -23,12 +23,10 @@ type TaskState struct {
 	Units     int64     // that it reserved
 	Probe     bool      // it is the half-open probe of its source
 	State     State     // with the sources of the task's path only
-	Pause     PauseState
 }
 
-// TaskState reads what one task waits for: its record and permit, the sources of its
-// path, its queue's pause reasons. It changes nothing. A key that was never admitted
-// has an empty record.
+// TaskState returns a task's record and permit, and the state of its path's sources. A key that was never admitted has
+// an empty record.
 func (g *Gates) TaskState(ctx context.Context, key string) (TaskState, error) {
 	name, _, _ := strings.Cut(key, "_")
 	path, err := tasks.ParsePath(name)
@@ -50,11 +48,6 @@ func (g *Gates) TaskState(ctx context.Context, key string) (TaskState, error) {
 	if s.AttemptID != "" {
 		s.Since, s.Units, s.Probe = moment(rec.AdmittedAt), rec.Units, rec.Probe
 	}
-	if s.State, err = g.state(ctx, func(p tasks.Path) bool { return p == path }); err != nil {
-		return TaskState{}, err
-	}
-	if s.Pause, err = g.Pauses().State(ctx, path.Queue(s.Group)); err != nil {
-		return TaskState{}, err
-	}
-	return s, nil
+	s.State, err = g.state(ctx, func(p tasks.Path) bool { return p == path })
+	return s, err
 }

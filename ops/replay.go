@@ -146,13 +146,13 @@ func (r *Replays) interrupted(ctx context.Context, f store.TaskFilter) ([]store.
 	for i, t := range found {
 		refs[i] = queue.Ref{Queue: t.Queue, ID: t.Key}
 	}
-	places, err := r.queue.Places(ctx, refs)
+	queued, err := r.queue.Tasks(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
 	var out []store.TaskRow
 	for i, t := range found {
-		if s := places[i].State; s == queue.NotQueued || s.Ended() {
+		if s := queued[i].State; s == queue.NotQueued || s.Ended() {
 			out = append(out, t)
 		}
 	}

@@ -133,18 +133,18 @@ func (t *Tasks) waitCauses(ctx context.Context, rows []store.TaskRow) (map[strin
 		return nil, err
 	}
 	for chunk := range slices.Chunk(waiting, locateChunk) {
-		places, err := list.locate(ctx, chunk)
+		found, err := list.locate(ctx, chunk)
 		if err != nil {
 			return nil, err
 		}
 		for i, r := range chunk {
-			e, err := list.of(ctx, places[i].Queue)
+			e, err := list.of(ctx, found[i].Queue)
 			if err != nil {
 				return nil, err
 			}
 			e.Key, e.LastError = r.Key, r.Reason
 			e.Status = store.TaskStatus{Known: true, Queue: r.Queue, Generation: r.Generation}
-			e.State, e.NextRun = places[i].State, places[i].Due
+			e.State, e.NextRun = found[i].State, found[i].NextRun
 			out[r.Key] = Explain(e, t.times())
 		}
 	}

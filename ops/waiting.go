@@ -69,15 +69,9 @@ func workersOf(workers []queue.Worker, name string) int {
 	return n
 }
 
-// located is the place of a task and the queue it is in.
-type located struct {
-	queue.Place
-	Queue string
-}
-
 // locate finds tasks in their queues. A task that is not in its own may be in another group's, which enqueued it again.
-func (q *queueEvidence) locate(ctx context.Context, rows []store.TaskRow) ([]located, error) {
-	out := make([]located, len(rows))
+func (q *queueEvidence) locate(ctx context.Context, rows []store.TaskRow) ([]queue.Task, error) {
+	out := make([]queue.Task, len(rows))
 	missing := make([]int, len(rows))
 	for i, r := range rows {
 		out[i].Queue, missing[i] = r.Queue, i
@@ -87,10 +81,10 @@ func (q *queueEvidence) locate(ctx context.Context, rows []store.TaskRow) ([]loc
 		for j, i := range which {
 			refs[j] = queue.Ref{Queue: name(rows[i]), ID: rows[i].Key}
 		}
-		places, err := q.queue.Places(ctx, refs)
+		found, err := q.queue.Tasks(ctx, refs)
 		for j, i := range which {
-			if err == nil && places[j].State != queue.NotQueued {
-				out[i] = located{places[j], refs[j].Queue}
+			if err == nil && found[j].State != queue.NotQueued {
+				out[i] = found[j]
 			}
 		}
 		return err

@@ -44,7 +44,7 @@ func TestQueueOfABlockedSourceIsPausedAndKeepsItsBacklogInOrder(t *testing.T) {
 	}
 	stop := r.run()
 	require.True(t, eventually(20*time.Second, func() bool { return r.paused("recognize") }), r.log.String())
-	state, err := r.gates().Pauses().State(t.Context(), "recognize")
+	state, err := admission.NewPauses(r.rdb, admission.DefaultPrefix).State(t.Context(), "recognize")
 	require.NoError(t, err)
 	require.True(t, state.Has("auto:throttle"), "%+v", state)
 	counts, err := redistest.CountTasks(t.Context(), r.rdb, "recognize")
@@ -62,16 +62,16 @@ func TestQueueOfABlockedSourceIsPausedAndKeepsItsBacklogInOrder(t *testing.T) {
 	}
 
 	// An operator's pause stays when the automatic one is removed.
-	_, _, err = r.gates().Pauses().Add(t.Context(), "recognize", admission.PauseReason{Name: admission.ReasonManual, By: "test"})
+	_, _, err = admission.NewPauses(r.rdb, admission.DefaultPrefix).Add(t.Context(), "recognize", admission.PauseReason{Name: admission.ReasonManual, By: "test"})
 	require.NoError(t, err)
 	require.NoError(t, r.rdb.HSet(t.Context(), "reprise:{adm}:state:main:recognize", "throttled_until", 0).Err(), "the throttle ends")
 	require.True(t, eventually(10*time.Second, func() bool {
-		s, err := r.gates().Pauses().State(t.Context(), "recognize")
+		s, err := admission.NewPauses(r.rdb, admission.DefaultPrefix).State(t.Context(), "recognize")
 		return err == nil && !s.Has("auto:throttle")
 	}))
 	require.True(t, r.paused("recognize"))
 
-	_, _, err = r.gates().Pauses().Remove(t.Context(), "recognize", admission.ReasonManual)
+	_, _, err = admission.NewPauses(r.rdb, admission.DefaultPrefix).Remove(t.Context(), "recognize", admission.ReasonManual)
 	require.NoError(t, err)
 	before := r.sim.Bill().Requests
 	require.True(t, eventually(10*time.Second, func() bool { return r.sim.Bill().Requests > before+3 }), "it resumes long before the throttle's ten minutes are over")
@@ -113,7 +113,7 @@ func TestPauseInTheWebUICountsAsAnOperatorsPause(t *testing.T) {
 	r.verdict(first, 10*time.Second)
 	require.NoError(t, r.inspect.PauseQueue("recognize"))
 	require.True(t, eventually(10*time.Second, func() bool {
-		s, err := r.gates().Pauses().State(t.Context(), "recognize")
+		s, err := admission.NewPauses(r.rdb, admission.DefaultPrefix).State(t.Context(), "recognize")
 		return err == nil && s.Has(admission.ReasonManual)
 	}))
 }
@@ -181,7 +181,7 @@ func TestRateThatIsUsedUpForLongPausesTheQueue(t *testing.T) {
 		r.enqueue(r.clip(fmt.Sprintf("clip-%03d.wav", i)))
 	}
 	require.True(t, eventually(20*time.Second, func() bool { return r.paused("recognize") }), r.log.String())
-	s, err := r.gates().Pauses().State(t.Context(), "recognize")
+	s, err := admission.NewPauses(r.rdb, admission.DefaultPrefix).State(t.Context(), "recognize")
 	require.NoError(t, err)
 	require.True(t, s.Has("auto:units"), "%+v", s)
 	require.True(t, eventually(15*time.Second, func() bool {

@@ -1,16 +1,15 @@
--- pause: reads or changes the set of reasons why a queue is paused.
+-- pause: reads or changes the reasons why a queue is paused.
 --
--- KEYS, ARGV as in prelude.lua. Request: queue, action (read | add | remove | apply), and for
+-- KEYS, ARGV as in prelude.lua. Request: queue, action (read | add | remove | flag), and for
 --   add: reason, ends_in_ms (0 = never by itself), by, evidence
 --   remove: reason, auto:* or *
---   apply: version that was read, flag (the new flag state), reasons (keep | adopt = add manual | drop), override_ms for which
---     automatic reasons are kept out after a drop, by
+--   flag: version (as read last; the action does nothing if it differs), flag (the flag to store), reasons (keep | adopt = add manual
+--     | drop = remove all), override_ms (after drop: automatic reasons are not added for this time), by
 -- Reply: flag, version, override_until, changed, reasons [{name, expires_at (0 = never), since, by, evidence}]
 --
 -- keys.go describes pause:<queue>.
 local key = prefix .. 'pause:' .. request.queue
-local values, reasons = {}, {} -- fields of the hash; by name: the reason
-local changed = false
+local values, reasons, changed = {}, {}, false -- the hash; the reasons by name
 local flat = redis.call('HGETALL', key)
 for i = 1, #flat, 2 do
   values[flat[i]] = flat[i + 1]
@@ -18,47 +17,46 @@ for i = 1, #flat, 2 do
   if name then reasons[name] = cjson.decode(flat[i + 1]) end
 end
 
-local function set(name, expires_at, by, evidence)
-  reasons[name] = { name = name, expires_at = expires_at, since = now, by = by, evidence = evidence }
+local function set(name, expires_at, evidence)
+  reasons[name] = { name = name, expires_at = expires_at, since = now, by = request.by, evidence = evidence }
   redis.call('HSET', key, 'reason:' .. name, cjson.encode(reasons[name]))
   changed = true
 end
 
-local function drop(name)
-  reasons[name] = nil
-  redis.call('HDEL', key, 'reason:' .. name)
-  changed = true
+-- drop removes the reasons for which matches returns true.
+local function drop(matches)
+  for name, reason in pairs(reasons) do
+    if matches(name, reason) then
+      reasons[name] = nil
+      redis.call('HDEL', key, 'reason:' .. name)
+      changed = true
+    end
+  end
 end
 
 local function is_auto(name) return string.sub(name, 1, 5) == 'auto:' end
 
-local names = {}
-for name, reason in pairs(reasons) do
-  if reason.expires_at > 0 and reason.expires_at <= now then drop(name) else names[#names + 1] = name end
-end
+drop(function(_, reason) return reason.expires_at > 0 and reason.expires_at <= now end)
 
 local version = tonumber(values.version or '0')
 local override_until = tonumber(values.override_until or '0')
 local reason = request.reason
 if request.action == 'add' and not (is_auto(reason) and override_until > now) then
   local expires_at = request.ends_in_ms > 0 and now + request.ends_in_ms or 0
-  -- The end may also become earlier: the worker that checks the gates knows when they admit calls again.
-  if not reasons[reason] or reasons[reason].expires_at ~= expires_at then set(reason, expires_at, request.by, request.evidence) end
+  -- The end may become earlier, because the gates may admit calls earlier than expected.
+  if not reasons[reason] or reasons[reason].expires_at ~= expires_at then set(reason, expires_at, request.evidence) end
 elseif request.action == 'remove' then
-  for _, name in ipairs(names) do
-    if reason == '*' or reason == name or reason == 'auto:*' and is_auto(name) then drop(name) end
-  end
-elseif request.action == 'apply' and request.version == version then
-  values.flag = request.flag
+  drop(function(name) return reason == '*' or reason == name or reason == 'auto:*' and is_auto(name) end)
+elseif request.action == 'flag' and request.version == version then
+  values.flag, changed = request.flag, true
   redis.call('HSET', key, 'flag', request.flag)
   if request.reasons == 'adopt' then
-    set('manual', 0, request.by, 'flag set elsewhere')
+    set('manual', 0, 'paused outside Reprise')
   elseif request.reasons == 'drop' then
-    for _, name in ipairs(names) do drop(name) end
+    drop(function() return true end)
     override_until = now + request.override_ms
     redis.call('HSET', key, 'override_until', int(override_until))
   end
-  changed = true
 end
 if changed then
   version = version + 1

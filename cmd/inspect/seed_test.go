@@ -87,7 +87,7 @@ func (w world) flag(_ context.Context, args []string) {
 
 // auto QUEUE GATE adds an automatic pause reason, as a worker does.
 func (w world) auto(ctx context.Context, args []string) {
-	_, _, err := w.gates.Pauses().Add(ctx, args[0], admission.PauseReason{
+	_, _, err := admission.NewPauses(w.rdb, admission.DefaultPrefix).Add(ctx, args[0], admission.PauseReason{
 		Name: admission.AutoReason + args[1], Until: time.Now().Add(time.Hour), By: "worker-1", Evidence: "quota of main used up",
 	})
 	w.ts.Check(err)

@@ -1,6 +1,6 @@
-// Package queue reads and changes asynq's queues: what is in them, where one task is, and whether a queue is paused and
-// why. It is the only package that knows asynq's Redis keys and its Inspector. Package intake enqueues tasks, package worker
-// runs them.
+// Package queue reads and changes asynq's queues: it counts and finds tasks, and it pauses queues. No other package uses
+// asynq's Redis keys or its Inspector. It neither enqueues nor runs tasks: packages intake and worker/upkeep enqueue them,
+// package worker runs them.
 package queue
 
 import (
@@ -17,15 +17,14 @@ import (
 	"reprise/tasks"
 )
 
-// Client works on the queues of one Redis. Safe for concurrent use.
+// Client reads and changes the queues of one Redis. It is safe for concurrent use.
 type Client struct {
 	rdb       redis.UniversalClient
 	inspector *asynq.Inspector
 	pauses    *admission.Pauses
 }
 
-// New works on the caller's connection, which stays the caller's to close. prefix is the one of admission's keys, where
-// the pause reasons are (admission.Config.Prefix).
+// New uses the caller's connection and does not close it. Pause reasons are stored below prefix (admission.Config.Prefix).
 func New(rdb redis.UniversalClient, prefix string) *Client {
 	return &Client{rdb: rdb, inspector: asynq.NewInspectorFromRedisClient(rdb), pauses: admission.NewPauses(rdb, prefix)}
 }
@@ -40,13 +39,13 @@ func (c *Client) All(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Names returns the queues of All that are named after a path, and so are ours.
+// Names returns the queues of Reprise, which are named after a path, sorted.
 func (c *Client) Names(ctx context.Context) ([]string, error) {
 	names, err := c.All(ctx)
 	return slices.DeleteFunc(names, func(q string) bool { _, _, err := tasks.SplitQueue(q); return err != nil }), err
 }
 
-// Worker is a process that runs asynq servers.
+// Worker is a process that runs one or more asynq servers.
 type Worker struct {
 	Host   string
 	PID    int
@@ -56,7 +55,7 @@ type Worker struct {
 // Serves reports whether the worker takes tasks from the queue.
 func (w Worker) Serves(queue string) bool { return slices.Contains(w.Queues, queue) }
 
-// Workers returns the processes that serve queues on this Redis. A worker that died stays listed for up to 10 s.
+// Workers returns the processes that serve queues of this Redis. A killed worker stays listed for up to 10 s.
 func (c *Client) Workers(ctx context.Context) ([]Worker, error) {
 	if err := ctx.Err(); err != nil { // the Inspector takes no context
 		return nil, err
@@ -83,5 +82,5 @@ func (c *Client) Workers(ctx context.Context) ([]Worker, error) {
 	return out, nil
 }
 
-// none reports whether err says that a key does not exist, which is an answer.
-func none(err error) bool { return errors.Is(err, redis.Nil) }
+// absent reports whether err means that a key does not exist.
+func absent(err error) bool { return errors.Is(err, redis.Nil) }

@@ -36,7 +36,7 @@ func enqueue(t *testing.T, rdb *redis.Client, id string, opts ...asynq.Option) {
 	require.NoError(t, err)
 }
 
-// serve runs tasks of the queue until the test ends: "done" succeeds, "held" runs until then, all others fail.
+// serve runs the queue's tasks until the test ends. The task "done" succeeds, "held" runs until the end, others fail.
 func serve(t *testing.T, rdb *redis.Client) {
 	t.Helper()
 	release := make(chan struct{})
@@ -109,7 +109,7 @@ func TestStatsCountTasksByState(t *testing.T) {
 	require.True(t, paused)
 }
 
-func TestNamesLeaveOutQueuesOfOthers(t *testing.T) {
+func TestNamesOmitsQueuesOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	c, rdb := newClient(t)
 	enqueue(t, rdb, "a", asynq.Queue("upload.ugc"))
@@ -123,7 +123,7 @@ func TestNamesLeaveOutQueuesOfOthers(t *testing.T) {
 	require.Equal(t, []string{"default", "recognize", "upload.ugc"}, all)
 }
 
-func TestWorkersAreProcessesWithTheirQueues(t *testing.T) {
+func TestWorkersListsEachProcessOnceWithItsQueues(t *testing.T) {
 	t.Parallel()
 	c, rdb := newClient(t)
 	workers, err := c.Workers(t.Context())
@@ -141,7 +141,7 @@ func TestWorkersAreProcessesWithTheirQueues(t *testing.T) {
 	require.False(t, workers[0].Serves("upload"))
 }
 
-func TestTaskIsFoundRunAndDeleted(t *testing.T) {
+func TestTaskCanBeReadRunAndDeleted(t *testing.T) {
 	t.Parallel()
 	c, rdb := newClient(t)
 	ctx := t.Context()
@@ -172,7 +172,7 @@ func TestTaskIsFoundRunAndDeleted(t *testing.T) {
 	require.ErrorIs(t, err, queue.ErrNotFound)
 }
 
-func TestPlacesAndLineOfTasks(t *testing.T) {
+func TestTasksAreFoundWithTheirNextRunAndPosition(t *testing.T) {
 	t.Parallel()
 	c, rdb := newClient(t)
 	ctx := t.Context()
@@ -190,16 +190,16 @@ func TestPlacesAndLineOfTasks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, queue.Line{Ahead: -1}, line)
 
-	places, err := c.Places(ctx, []queue.Ref{{Queue: q, ID: "first"}, {Queue: q, ID: "later"}, {Queue: q, ID: "nothing"}, {Queue: "upload", ID: "first"}})
+	found, err := c.Tasks(ctx, []queue.Ref{{Queue: q, ID: "first"}, {Queue: q, ID: "later"}, {Queue: q, ID: "nothing"}, {Queue: "upload", ID: "first"}})
 	require.NoError(t, err)
-	require.Equal(t, queue.Place{State: queue.Pending}, places[0])
-	require.Equal(t, queue.Scheduled, places[1].State)
-	require.WithinDuration(t, due, places[1].Due, 2*time.Second)
-	require.Equal(t, queue.Place{}, places[2])
-	require.Equal(t, queue.Place{}, places[3])
+	require.Equal(t, queue.Task{Queue: q, ID: "first", State: queue.Pending}, found[0])
+	require.Equal(t, queue.Scheduled, found[1].State)
+	require.WithinDuration(t, due, found[1].NextRun, 2*time.Second)
+	require.Equal(t, queue.NotQueued, found[2].State)
+	require.Equal(t, queue.NotQueued, found[3].State)
 }
 
-func TestReasonPausesTheQueueUntilTheLastOneIsRemoved(t *testing.T) {
+func TestQueueIsPausedUntilTheLastReasonIsRemoved(t *testing.T) {
 	t.Parallel()
 	c, _ := newClient(t)
 	ctx := t.Context()
@@ -217,7 +217,7 @@ func TestReasonPausesTheQueueUntilTheLastOneIsRemoved(t *testing.T) {
 	auto.Until = auto.Until.Add(500 * time.Millisecond)
 	_, changed, err = c.AddReason(ctx, q, auto)
 	require.NoError(t, err)
-	require.False(t, changed, "it ends at about the same time")
+	require.False(t, changed, "the ends differ by less than a second")
 
 	state, changed, err := c.AddReason(ctx, q, admission.PauseReason{Name: admission.ReasonManual, By: "ops"})
 	require.NoError(t, err)
@@ -238,7 +238,7 @@ func TestReasonPausesTheQueueUntilTheLastOneIsRemoved(t *testing.T) {
 	paused(false)
 }
 
-func TestReconcileAdoptsAndDropsWhatWasDoneElsewhere(t *testing.T) {
+func TestReconcileAdoptsAFlagChangedOutsideReprise(t *testing.T) {
 	t.Parallel()
 	c, rdb := newClient(t)
 	ctx := t.Context()
@@ -246,21 +246,21 @@ func TestReconcileAdoptsAndDropsWhatWasDoneElsewhere(t *testing.T) {
 	require.NoError(t, page.PauseQueue(q))
 	state, action, err := c.Reconcile(ctx, q)
 	require.NoError(t, err)
-	require.Equal(t, admission.ActionAdopt, action)
+	require.Equal(t, queue.ActionAdopt, action)
 	require.True(t, state.Has(admission.ReasonManual))
 	_, action, err = c.Reconcile(ctx, q)
 	require.NoError(t, err)
-	require.Equal(t, admission.ActionNone, action)
+	require.Equal(t, queue.ActionNone, action)
 
 	require.NoError(t, page.UnpauseQueue(q))
 	state, action, err = c.Reconcile(ctx, q)
 	require.NoError(t, err)
-	require.Equal(t, admission.ActionDrop, action)
+	require.Equal(t, queue.ActionDrop, action)
 	require.False(t, state.Paused())
 }
 
-// A flag that was cleared elsewhere drops the reasons known until then, not one that is added after it.
-func TestNewReasonSurvivesAFlagClearedElsewhere(t *testing.T) {
+// A flag that was cleared outside Reprise drops the existing reasons, but not one that is added later.
+func TestReasonAddedAfterAnOperatorClearedTheFlagIsKept(t *testing.T) {
 	t.Parallel()
 	c, rdb := newClient(t)
 	ctx := t.Context()
@@ -272,6 +272,79 @@ func TestNewReasonSurvivesAFlagClearedElsewhere(t *testing.T) {
 	require.True(t, changed)
 	require.Len(t, state.Reasons, 1)
 	require.True(t, state.Has(admission.ReasonManual))
+}
+
+// An operator who resumes a queue on asynq's web page wins over automatic reasons for a while.
+func TestAutomaticReasonsAreNotAddedAfterAnOperatorResumedTheQueue(t *testing.T) {
+	t.Parallel()
+	c, rdb := newClient(t)
+	ctx := t.Context()
+	auto := admission.PauseReason{Name: admission.AutoReason + "halt", Until: time.Now().Add(time.Hour), By: "worker"}
+	_, _, err := c.AddReason(ctx, q, auto)
+	require.NoError(t, err)
+	require.NoError(t, asynq.NewInspectorFromRedisClient(rdb).UnpauseQueue(q))
+	state, changed, err := c.AddReason(ctx, q, auto)
+	require.NoError(t, err)
+	require.False(t, changed)
+	require.WithinDuration(t, time.Now().Add(30*time.Second), state.Override, 20*time.Second)
+	flag, err := c.Paused(ctx, q)
+	require.NoError(t, err)
+	require.False(t, flag)
+
+	require.NoError(t, rdb.HSet(ctx, admission.DefaultPrefix+"pause:"+q, "override_until", 1).Err())
+	_, changed, err = c.AddReason(ctx, q, auto)
+	require.NoError(t, err)
+	require.True(t, changed)
+}
+
+// A crash leaves an intent in Redis. The next reconciliation finishes it, and does not take the half-made change for one
+// by an operator.
+func TestReconcileFinishesAFlagChangeThatACrashInterrupted(t *testing.T) {
+	t.Parallel()
+	auto := admission.PauseReason{Name: admission.AutoReason + "halt", By: "worker"}
+	for name, row := range map[string]struct {
+		intent         admission.PauseFlag
+		before, reason bool // asynq's flag after the crash; whether the queue has a pause reason
+	}{
+		"before the flag was set":                        {admission.FlagPausing, false, true},
+		"after the flag was set":                         {admission.FlagPausing, true, true},
+		"after the flag was set, and the reason ended":   {admission.FlagPausing, true, false},
+		"before the flag was cleared":                    {admission.FlagUnpausing, true, false},
+		"after the flag was cleared":                     {admission.FlagUnpausing, false, false},
+		"before the flag was cleared, and a reason came": {admission.FlagUnpausing, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, rdb := newClient(t)
+			ctx := t.Context()
+			page, pauses := asynq.NewInspectorFromRedisClient(rdb), admission.NewPauses(rdb, admission.DefaultPrefix)
+			if row.reason {
+				_, _, err := pauses.Add(ctx, q, auto)
+				require.NoError(t, err)
+			}
+			state, err := pauses.State(ctx, q)
+			require.NoError(t, err)
+			require.NoError(t, pauses.StoreFlag(ctx, q, &state, row.intent, admission.ReasonsKeep))
+			if row.before {
+				require.NoError(t, page.PauseQueue(q))
+			}
+
+			state, _, err = c.Reconcile(ctx, q)
+			require.NoError(t, err)
+			require.Equal(t, row.reason, state.Has(auto.Name))
+			require.False(t, state.Has(admission.ReasonManual))
+			flag, err := c.Paused(ctx, q)
+			require.NoError(t, err)
+			require.Equal(t, row.reason, flag)
+			if !flag {
+				return
+			}
+			require.NoError(t, page.UnpauseQueue(q))
+			_, action, err := c.Reconcile(ctx, q)
+			require.NoError(t, err)
+			require.Equal(t, queue.ActionDrop, action, "the change is confirmed: an operator's change is noticed")
+		})
+	}
 }
 
 func TestConcurrentPausesAllSucceed(t *testing.T) {

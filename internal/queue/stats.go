@@ -11,18 +11,18 @@ import (
 	"reprise/internal/queue/asynqkey"
 )
 
-// Stats counts the tasks of a queue by asynq's states.
+// Stats counts the tasks of a queue by state.
 type Stats struct {
 	Queue                                                  string
 	Pending, Active, Scheduled, Retry, Archived, Completed int64
-	Paused                                                 bool      // asynq's flag
-	OldestPending                                          time.Time // zero = nothing is pending, or asynq did not note since when
+	Paused                                                 bool      // asynq's pause flag
+	OldestPending                                          time.Time // zero = no task is pending, or asynq did not record since when
 }
 
-// Waiting counts the tasks that are not running yet and will.
+// Waiting returns how many tasks will run without a user's action.
 func (s Stats) Waiting() int64 { return s.Pending + s.Scheduled + s.Retry }
 
-// Stats reads one queue. A queue that was never used has none of anything.
+// Stats returns the counts of one queue. They are zero for a queue that was never used.
 func (c *Client) Stats(ctx context.Context, queue string) (Stats, error) {
 	all, err := c.AllStats(ctx, []string{queue})
 	if err != nil {
@@ -31,8 +31,8 @@ func (c *Client) Stats(ctx context.Context, queue string) (Stats, error) {
 	return all[0], nil
 }
 
-// AllStats reads queues in two round trips, each as it is at one moment. asynq's Inspector fails for a queue that was
-// never used, and when a task ends while it samples the queue's memory.
+// AllStats returns the counts of many queues in two round trips. The counts of one queue belong to one moment. asynq's
+// Inspector is not used, because it fails for a queue that was never used, and when a task ends while it measures memory.
 func (c *Client) AllStats(ctx context.Context, queues []string) ([]Stats, error) {
 	out := make([]Stats, len(queues))
 	if len(queues) == 0 {
@@ -41,35 +41,31 @@ func (c *Client) AllStats(ctx context.Context, queues []string) ([]Stats, error)
 	replies := make([]statReplies, len(queues))
 	_, err := c.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		for i, queue := range queues {
-			replies[i].ask(ctx, p, queue)
+			replies[i].request(ctx, p, queue)
 		}
 		return nil
 	})
-	if err != nil && !none(err) { // none: nothing is pending
+	if err != nil && !absent(err) { // absent: no task is pending
 		return nil, fmt.Errorf("count the tasks of the queues: %w", err)
 	}
 	since := make([]*redis.StringCmd, len(queues))
 	_, err = c.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, queue := range queues {
-			if id := replies[i].oldest.Val(); id != "" {
-				since[i] = p.HGet(ctx, asynqkey.Task(queue, id), "pending_since")
-			}
+			since[i] = p.HGet(ctx, asynqkey.Task(queue, replies[i].oldest.Val()), "pending_since")
 		}
 		return nil
 	})
-	if err != nil && !none(err) { // none: the task has left meanwhile
+	if err != nil && !absent(err) { // absent: the task was taken meanwhile
 		return nil, fmt.Errorf("read the age of the oldest pending task: %w", err)
 	}
 	for i, queue := range queues {
 		out[i] = replies[i].stats(queue)
-		if since[i] != nil {
-			out[i].OldestPending = nanos(since[i].Val())
-		}
+		out[i].OldestPending = nanos(since[i].Val())
 	}
 	return out, nil
 }
 
-// Paused reads asynq's pause flag.
+// Paused returns asynq's pause flag.
 func (c *Client) Paused(ctx context.Context, queue string) (bool, error) {
 	n, err := c.rdb.Exists(ctx, asynqkey.Of(queue, asynqkey.Paused)).Result()
 	if err != nil {
@@ -84,7 +80,7 @@ type statReplies struct {
 	oldest                                                         *redis.StringCmd // id of the task that runs next
 }
 
-func (r *statReplies) ask(ctx context.Context, p redis.Pipeliner, queue string) {
+func (r *statReplies) request(ctx context.Context, p redis.Pipeliner, queue string) {
 	length := func(part asynqkey.Part) *redis.IntCmd { return p.LLen(ctx, asynqkey.Of(queue, part)) }
 	size := func(part asynqkey.Part) *redis.IntCmd { return p.ZCard(ctx, asynqkey.Of(queue, part)) }
 	r.pending, r.active = length(asynqkey.Pending), length(asynqkey.Active)
@@ -101,7 +97,7 @@ func (r *statReplies) stats(queue string) Stats {
 	}
 }
 
-// nanos reads a Unix time in nanoseconds; zero if there is none.
+// nanos parses a Unix time in nanoseconds. It returns the zero time if the text is not a number.
 func nanos(text string) time.Time {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -12,70 +12,64 @@ import (
 	"reprise/internal/queue/asynqkey"
 )
 
-// State is where asynq has a task.
+// State is the state of a task in its queue, in asynq's words.
 type State string
 
-// The closed set of states. asynq's aggregating is not used here.
+// The closed set of states. Reprise does not use asynq's aggregation.
 const (
-	Pending   State = "pending"   // in line for a worker
+	Pending   State = "pending"   // a worker takes it as soon as it has a free slot
 	Active    State = "active"    // a worker runs it
-	Scheduled State = "scheduled" // due later, first run
-	Retry     State = "retry"     // due later, ran before
-	Archived  State = "archived"  // given up
-	Completed State = "completed" // done, kept for a while
+	Scheduled State = "scheduled" // due later, not run yet
+	Retry     State = "retry"     // due later, run before
+	Archived  State = "archived"  // failed for good
+	Completed State = "completed" // succeeded, and kept for its retention
 	NotQueued State = ""          // the queue does not have it
 )
 
-// Waits reports whether the task will run without anybody doing anything.
+// Waits reports whether the task will run without a user's action.
 func (s State) Waits() bool { return s == Pending || s == Scheduled || s == Retry }
 
-// Ended reports whether asynq keeps the task but will not run it again.
+// Ended reports whether the queue keeps the task but does not run it again.
 func (s State) Ended() bool { return s == Archived || s == Completed }
 
 // ErrNotFound means that the queue does not have the task.
 var ErrNotFound = errors.New("the queue does not have this task")
 
-// ErrActive means that a worker runs the task right now.
+// ErrActive means that a worker is running the task.
 var ErrActive = errors.New("the task is running")
 
-// Task is a task as asynq has it.
+// Task is a task as asynq stores it.
 type Task struct {
 	Queue, ID string
 	State     State
-	LastError string    // "" = it never failed
 	NextRun   time.Time // of a scheduled task or a retry; else zero
+	LastError string    // empty = it never failed, or it was read by Tasks
 }
 
-// Task reads one task; ErrNotFound if the queue does not have it.
+// Task returns one task. It fails with ErrNotFound if the queue does not have it.
 func (c *Client) Task(ctx context.Context, queue, id string) (Task, error) {
-	if err := ctx.Err(); err != nil { // the Inspector takes no context
-		return Task{}, err
-	}
-	info, err := c.inspector.GetTaskInfo(queue, id)
-	if err != nil {
-		return Task{}, failed("read a task", queue, err)
-	}
-	t := Task{Queue: queue, ID: id, State: State(info.State.String()), LastError: info.LastErr}
-	if t.State == Scheduled || t.State == Retry {
-		t.NextRun = info.NextProcessAt
-	}
-	return t, nil
+	var t Task
+	err := inspect(ctx, "read a task", queue, func() error {
+		info, err := c.inspector.GetTaskInfo(queue, id)
+		if err == nil {
+			t = Task{Queue: queue, ID: id, State: State(info.State.String()), LastError: info.LastErr}
+			if t.State == Scheduled || t.State == Retry {
+				t.NextRun = info.NextProcessAt
+			}
+		}
+		return err
+	})
+	return t, err
 }
 
-// Run makes an archived, scheduled or retrying task pending. ErrNotFound if the queue does not have it.
+// Run makes an archived, scheduled or retrying task pending. It fails with ErrNotFound if the queue does not have it.
 func (c *Client) Run(ctx context.Context, queue, id string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return failed("run a task", queue, c.inspector.RunTask(queue, id))
+	return inspect(ctx, "run a task", queue, func() error { return c.inspector.RunTask(queue, id) })
 }
 
-// Delete removes a task; one that the queue does not have is no error. ErrActive if a worker runs it.
+// Delete removes a task, if the queue has it. It fails with ErrActive while a worker runs it.
 func (c *Client) Delete(ctx context.Context, queue, id string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	err := failed("delete a task", queue, c.inspector.DeleteTask(queue, id))
+	err := inspect(ctx, "delete a task", queue, func() error { return c.inspector.DeleteTask(queue, id) })
 	if err == nil || errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -85,7 +79,12 @@ func (c *Client) Delete(ctx context.Context, queue, id string) error {
 	return err
 }
 
-func failed(doing, queue string, err error) error {
+// inspect calls asynq's Inspector, whose methods take no context. It does not call it after ctx has ended.
+func inspect(ctx context.Context, doing, queue string, call func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := call()
 	switch {
 	case err == nil:
 		return nil
@@ -95,13 +94,13 @@ func failed(doing, queue string, err error) error {
 	return fmt.Errorf("%s of queue %s: %w", doing, queue, err)
 }
 
-// Line is the place of a pending task.
+// Line is the position of a task among the pending ones.
 type Line struct {
-	Since time.Time // pending since; zero = asynq did not note it
-	Ahead int64     // tasks that run before it; -1 = it is not pending
+	Since time.Time // pending since; zero = asynq did not record it
+	Ahead int64     // pending tasks that run before it; -1 = it is not pending
 }
 
-// Line reads the place of a task among the pending ones. Its cost rises with their number.
+// Line returns the position of a task. Its cost rises with the number of pending tasks.
 func (c *Client) Line(ctx context.Context, queue, id string) (Line, error) {
 	var since *redis.StringCmd
 	var at, total *redis.IntCmd
@@ -112,7 +111,7 @@ func (c *Client) Line(ctx context.Context, queue, id string) (Line, error) {
 		total = p.LLen(ctx, list)
 		return nil
 	})
-	if err != nil && !none(err) {
+	if err != nil && !absent(err) {
 		return Line{}, fmt.Errorf("read the place of a task in queue %s: %w", queue, err)
 	}
 	line := Line{Since: nanos(since.Val()), Ahead: -1}
@@ -125,14 +124,8 @@ func (c *Client) Line(ctx context.Context, queue, id string) (Line, error) {
 // Ref names a task in a queue.
 type Ref struct{ Queue, ID string }
 
-// Place is the state of a task, and when it is due.
-type Place struct {
-	State State
-	Due   time.Time // of a scheduled task or a retry; else zero
-}
-
-// Places finds many tasks in one round trip, in the order of refs. NotQueued is an answer.
-func (c *Client) Places(ctx context.Context, refs []Ref) ([]Place, error) {
+// Tasks returns one task per ref, in the same order, in one round trip. A task that is not in its queue is NotQueued.
+func (c *Client) Tasks(ctx context.Context, refs []Ref) ([]Task, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}
@@ -146,14 +139,14 @@ func (c *Client) Places(ctx context.Context, refs []Ref) ([]Place, error) {
 		}
 		return nil
 	})
-	if err != nil && !none(err) {
+	if err != nil && !absent(err) {
 		return nil, fmt.Errorf("find tasks in their queues: %w", err)
 	}
-	out := make([]Place, len(refs))
-	for i := range refs {
-		out[i].State = State(states[i].Val())
+	out := make([]Task, len(refs))
+	for i, r := range refs {
+		out[i] = Task{Queue: r.Queue, ID: r.ID, State: State(states[i].Val())}
 		if at := max(due[i][0].Val(), due[i][1].Val()); at > 0 {
-			out[i].Due = time.Unix(int64(at), 0)
+			out[i].NextRun = time.Unix(int64(at), 0)
 		}
 	}
 	return out, nil

@@ -72,7 +72,7 @@ func TestBacklogStaysPendingInOrderWhileEverySourceIsBlocked(t *testing.T) {
 	require.LessOrEqual(t, taken, workers*16+int(f.Sim.Sums().Units), "tasks that left the front of the queue")
 
 	// An operator's pause stays when the automatic one ends.
-	pauses := f.gates.Pauses()
+	pauses := admission.NewPauses(f.Redis, admission.DefaultPrefix)
 	_, _, err := pauses.Add(t.Context(), recognize, admission.PauseReason{Name: admission.ReasonManual, By: "test"})
 	require.NoError(t, err)
 	f.set(mainState, "throttled_until", 0)

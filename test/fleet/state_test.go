@@ -33,7 +33,7 @@ func (f *fleet) source(name string) admission.SourceState {
 // reasons returns why a queue is paused.
 func (f *fleet) reasons(queue string) admission.PauseState {
 	f.T.Helper()
-	s, err := f.gates.Pauses().State(f.T.Context(), queue)
+	s, err := admission.NewPauses(f.Redis, admission.DefaultPrefix).State(f.T.Context(), queue)
 	require.NoError(f.T, err)
 	return s
 }

@@ -132,30 +132,30 @@ func (p *PauseController) Run(ctx context.Context) {
 
 // reconcile brings asynq's flag and the reasons in line, then the automatic
 // reasons and the gates.
-func (p *PauseController) reconcile(ctx context.Context, queue string) error {
-	state, action, err := p.Queues.Reconcile(ctx, queue)
+func (p *PauseController) reconcile(ctx context.Context, name string) error {
+	state, action, err := p.Queues.Reconcile(ctx, name)
 	if err != nil {
 		return err
 	}
 	switch action {
-	case admission.ActionAdopt:
-		p.Log.Info("the queue was paused elsewhere; this counts as an operator's pause", "queue", queue)
-	case admission.ActionDrop:
-		p.Log.Info("the queue was resumed elsewhere", "queue", queue)
-	case admission.ActionNone, admission.ActionPause, admission.ActionUnpause: // its own
+	case queue.ActionAdopt:
+		p.Log.Info("the queue was paused elsewhere; this counts as an operator's pause", "queue", name)
+	case queue.ActionDrop:
+		p.Log.Info("the queue was resumed elsewhere", "queue", name)
+	case queue.ActionNone, queue.ActionPause, queue.ActionUnpause: // its own
 	}
 	auto := automatic(state)
 	if len(auto) == 0 {
 		return nil
 	}
-	b, blocked, err := p.checkPaused(ctx, queue)
+	b, blocked, err := p.checkPaused(ctx, name)
 	if err != nil {
 		return err
 	}
 	if !blocked {
-		return p.resume(ctx, queue)
+		return p.resume(ctx, name)
 	}
-	return p.extend(ctx, queue, auto, b)
+	return p.extend(ctx, name, auto, b)
 }
 
 // extend renews automatic reasons that end soon although every source is still

@@ -1,19 +1,18 @@
-// Package asynqkey names asynq's Redis keys, as asynq v0.26 writes them. It imports nothing, so that test helpers of any
-// package may use it.
+// Package asynqkey names the Redis keys of asynq v0.26. It imports nothing: test helpers of every package may use it.
 package asynqkey
 
 // Keys that are not part of a queue.
 const (
 	Queues  = "asynq:queues"   // set of all queue names
-	Servers = "asynq:servers"  // sorted set of the servers' own keys, by expiry
-	Workers = "asynq:workers:" // beginning of the keys that say which tasks a server runs
+	Servers = "asynq:servers"  // sorted set of server keys, by expiry
+	Workers = "asynq:workers:" // prefix of the hashes that list the running tasks of a server
 )
 
-// Part is one of a queue's keys.
+// Part is the last part of a queue's key.
 type Part string
 
-// The parts of a queue. Pending and Active are lists of task ids, Paused is a string, the others are sorted sets of ids
-// by Unix time.
+// The parts of a queue. Pending and Active are lists of task ids. Paused is a string. The others are sorted sets of task
+// ids by Unix time.
 const (
 	Pending   Part = "pending"
 	Active    Part = "active"
@@ -25,8 +24,8 @@ const (
 	Paused    Part = "paused" // exists while the queue is paused
 )
 
-// Of is the key of a part of a queue. The braces keep all of a queue's keys in one Redis Cluster slot.
+// Of returns a key of a queue. The braces put all keys of a queue into one Redis Cluster slot.
 func Of(queue string, part Part) string { return "asynq:{" + queue + "}:" + string(part) }
 
-// Task is the hash of one task: msg, state, pending_since, result.
+// Task returns the key of a task's hash, which has the fields msg, state, pending_since and result.
 func Task(queue, id string) string { return Of(queue, Part("t:"+id)) }
