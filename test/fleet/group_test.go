@@ -123,7 +123,7 @@ func TestGroupAddedWhileWorkersRunIsServedWithinItsSlots(t *testing.T) {
 	second := f.send("later", "second", 60)
 	beside := f.send("", "beside", 60)
 	f.WaitHeld(2 * (2 + slots))
-	proctest.Pass(time.Second) // time for calls that must not come
+	proctest.Never(t, time.Second, func() bool { return f.concurrent("second") > 2*2 || f.concurrent("beside") > 2*slots })
 	require.Equal(t, 2*2, f.concurrent("second"), "concurrent calls of the group")
 	require.Equal(t, 2*slots, f.concurrent("beside"), "concurrent calls of other tasks")
 	f.Sim.Release("")

@@ -2,8 +2,8 @@ package uploadcrash
 
 import (
 	"maps"
+	"strings"
 	"syscall"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -132,9 +132,10 @@ func (u *upload) together(s stop) {
 	u.ageSends() // the first worker concludes nothing any more
 }
 
-// locked blocks writes to the database for longer than every timeout.
+// locked blocks writes to the database until one of the worker has failed, or the
+// task has ended without one.
 func locked(u *upload, s stop) {
-	unlock := func() {}
+	unlock, before := func() {}, u.busy()
 	if s.yield != nil && !s.locks {
 		s.yield()
 	}
@@ -142,12 +143,15 @@ func locked(u *upload, s stop) {
 		unlock = u.LockStore("IMMEDIATE")
 		s.release()
 	}
-	proctest.Pass(8 * time.Second)
+	proctest.Eventually(u.T, func() bool { return u.busy() > before || u.over() }, "the worker waits for the database without an end")
 	if s.locks {
 		s.release()
 	}
 	unlock()
 }
+
+// busy returns how many writes of the first worker have failed because the database was locked.
+func (u *upload) busy() int { return strings.Count(u.first.Log.String(), "SQLITE_BUSY") }
 
 // redisCut cuts every connection to Redis; what was in flight is lost.
 func redisCut(u *upload, s stop) {

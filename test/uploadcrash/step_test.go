@@ -3,8 +3,6 @@ package uploadcrash
 import (
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"reprise/idempotency"
 	"reprise/internal/auddsim"
 	"reprise/internal/proctest"
@@ -141,8 +139,8 @@ func waitingForLatch(u *upload) stop {
 		wait: func() {
 			unlock = u.LockStore("IMMEDIATE")
 			u.toRedis.release(h)
-			proctest.Pass(300 * time.Millisecond) // no state shows that the worker waits for the lock
-			require.Equal(u.T, idempotency.Free, u.ledgerEntry().State)
+			// No state shows that the worker waits for the lock.
+			proctest.Never(u.T, 300*time.Millisecond, func() bool { return u.ledgerEntry().State != idempotency.Free })
 		},
 		release: release, drop: release, yield: release, locks: true,
 	}
@@ -169,7 +167,8 @@ func answeredAndLocked(u *upload) stop {
 			unlock = u.LockStore("IMMEDIATE")
 			u.Sim.Release(hold)
 			proctest.Eventually(u.T, func() bool { return u.Sim.Bill().Upload(audioID).Complete == 1 })
-			proctest.Pass(300 * time.Millisecond) // as in waitingForLatch
+			// No state shows that the worker waits for the lock.
+			proctest.Never(u.T, 300*time.Millisecond, func() bool { return u.ledgerEntry().State != idempotency.Sent })
 		},
 		release: release, drop: release, yield: release, locks: true,
 	}
