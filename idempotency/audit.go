@@ -6,65 +6,57 @@ import (
 	"time"
 )
 
-// Audit is one entry of the audit trail: an operator's action, or a report that
-// came too late to count.
-type Audit struct {
-	N          int64 // rises
-	At         time.Time
-	Who        string
-	What       string
-	Why        string
-	Key        string // "" when it is about the whole ledger
-	Generation int64
+// Action is an operator's action, for the audit trail. All fields are required.
+type Action struct {
+	By, Why string
+	At      time.Time
 }
 
-func (t *txn) audit(ctx context.Context, act Action, what, key string, generation int64) error {
-	var n int64
-	err := t.QueryRowContext(ctx, `UPDATE upload_ledger SET audits = audits + 1 WHERE id = 1 RETURNING audits`).Scan(&n)
-	if err != nil {
-		return fmt.Errorf("number the audit: %w", err)
-	}
-	_, err = t.ExecContext(ctx, `INSERT INTO upload_audit (n, at, who, what, why, key, generation) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		n, act.At.UnixMilli(), act.By, what, act.Why, key, generation)
-	if err != nil {
-		return fmt.Errorf("write the audit: %w", err)
+func (a Action) validate() error {
+	if a.By == "" || a.Why == "" || a.At.IsZero() {
+		return fmt.Errorf("who, why and when are required: %w", ErrInvalid)
 	}
 	return nil
 }
 
-// auditOnce writes the entry unless the same operator or attempt wrote it before.
-func (t *txn) auditOnce(ctx context.Context, act Action, what string, s Send) error {
-	var known bool
-	err := t.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM upload_audit
-		WHERE key = $1 AND generation = $2 AND who = $3 AND what = $4)`, s.Key, s.Generation, act.By, what).Scan(&known)
-	if err != nil {
-		return fmt.Errorf("look for the audit: %w", err)
-	}
-	if known {
-		return errUnchanged
-	}
-	return t.audit(ctx, act, what, s.Key, s.Generation)
+// Audit is one entry of the audit trail: an operator's action, or a report that came too late to count.
+type Audit struct {
+	N          int64 // rises with every entry
+	At         time.Time
+	Who        string
+	What       string
+	Why        string
+	Key        string // "" = the entry is about the whole ledger
+	Generation int64
 }
 
-// Trail returns the audit trail of a key, oldest first; "" is the whole ledger's.
-func (l *Ledger) Trail(ctx context.Context, key string) ([]Audit, error) {
-	rows, err := l.db.QueryContext(ctx, `SELECT n, at, who, what, why, key, generation FROM upload_audit WHERE key = $1 ORDER BY n`, key)
+// audit writes an entry about the key and generation of s.
+func (t *txn) audit(ctx context.Context, act Action, what string, s Send) error {
+	var n int64
+	err := t.QueryRowContext(ctx, `UPDATE upload_ledger SET audits = audits + 1 WHERE id = 1 RETURNING audits`).Scan(&n)
 	if err != nil {
-		return nil, fmt.Errorf("read the audit trail: %w", err)
+		return failed("number the audit entry", err)
 	}
-	defer rows.Close()
-	var trail []Audit
-	for rows.Next() {
-		var a Audit
-		var at int64
-		if err := rows.Scan(&a.N, &at, &a.Who, &a.What, &a.Why, &a.Key, &a.Generation); err != nil {
-			return nil, fmt.Errorf("read the audit trail: %w", err)
-		}
-		a.At = instant(at)
-		trail = append(trail, a)
+	return t.exec(ctx, "write the audit entry",
+		`INSERT INTO upload_audit (n, at, who, what, why, key, generation) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		n, act.At.UnixMilli(), act.By, what, act.Why, s.Key, s.Generation)
+}
+
+// auditOnce is audit, unless the same operator or attempt wrote the same entry before.
+func (t *txn) auditOnce(ctx context.Context, act Action, what string, s Send) error {
+	known, err := exists(ctx, t, `SELECT EXISTS (SELECT 1 FROM upload_audit
+		WHERE key = $1 AND generation = $2 AND who = $3 AND what = $4)`, s.Key, s.Generation, act.By, what)
+	if err != nil || known {
+		return unchanged(err)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the audit trail: %w", err)
-	}
-	return trail, nil
+	return t.audit(ctx, act, what, s)
+}
+
+// Trail returns the audit trail of a key, oldest first. The key "" has the entries about the whole ledger.
+func (l *Ledger) Trail(ctx context.Context, key string) ([]Audit, error) {
+	trail, err := all(ctx, l.db, func(row scanner) (a Audit, err error) {
+		err = row.Scan(&a.N, millis{&a.At}, &a.Who, &a.What, &a.Why, &a.Key, &a.Generation)
+		return a, err
+	}, `SELECT n, at, who, what, why, key, generation FROM upload_audit WHERE key = $1 ORDER BY n`, key)
+	return trail, failed("read the audit trail", err)
 }

@@ -148,9 +148,9 @@ func TestAcknowledgedLatchesSurviveSIGKILL(t *testing.T) {
 	for _, n := range latched {
 		key := fmt.Sprintf("k%d", n)
 		require.Equal(t, idempotency.Sent, look(t, l, key).State)
-		require.Equal(t, idempotency.Sent, refused[*idempotency.TakenError](t, l, attempt(n, fmt.Sprint("next", n))).State)
+		require.Equal(t, idempotency.Sent, refused[*idempotency.TakenError](t, l, attempt(n, fmt.Sprint("next", n))).Send.State)
 		require.Equal(t, idempotency.Uncertain, expire(t, l, key, timeout+margin).State)
-		require.Equal(t, idempotency.Uncertain, refused[*idempotency.TakenError](t, l, attempt(n, fmt.Sprint("next", n))).State)
+		require.Equal(t, idempotency.Uncertain, refused[*idempotency.TakenError](t, l, attempt(n, fmt.Sprint("next", n))).Send.State)
 	}
 	found, err := l.List(context.Background(), idempotency.Filter{States: []idempotency.State{idempotency.Uncertain}})
 	require.NoError(t, err)

@@ -2,7 +2,9 @@ package idempotency
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -12,106 +14,13 @@ type Claim struct {
 	AudioID int64
 	Key     string
 	SHA256  string // "" for a URL
-	// Replace takes the slot from other content: that content is not sent any more,
-	// and the slot at AudD is overwritten.
+	// Replace takes the slot from other content. That content is not sent any more, and this one overwrites it at AudD.
 	Replace bool
-	// Allotted marks an AudioID from NextID: if another slot of the source already
-	// holds the same content, nothing is claimed and SameContent names that slot.
-	// Of concurrent claims only the first gets a slot.
+	// Allotted marks an AudioID from NextID. If another slot of the source holds the same content already, nothing is
+	// claimed and SameContent names that slot. Of concurrent claims for one content only the first gets a slot.
 	Allotted bool
-	By       string // who, for the audit trail of a replacement
+	By       string // who replaces, for the audit trail
 	At       time.Time
-}
-
-// Claimed is the result of a claim.
-type Claimed struct {
-	// Refused is a *SlotTakenError, or wraps ErrInvalid; nil when the slot is the key's.
-	Refused error
-	// Generation and State are the key's: Settled means that the content is already in the slot.
-	Generation int64
-	State      State
-	// Replaced is the slot as it was, when the claim took it from other content.
-	Replaced *Slot
-	// Reopened means that this content was in the slot before, was replaced, and
-	// may now be sent once more.
-	Reopened bool
-	// SameContent lists other slots of the source with the same content: a
-	// warning, since each costs an upload. At most 20. An allotted slot is not
-	// claimed beside them.
-	SameContent []Slot
-}
-
-// Claim asks for the slots of one or more uploads in one transaction; a refused
-// claim does not touch the others. Repeating a claim changes nothing. A slot
-// whose owner was rejected by AudD and that holds nothing else is free for
-// other content. The results are in the order of the claims.
-func (l *Ledger) Claim(ctx context.Context, claims ...Claim) ([]Claimed, error) {
-	var out []Claimed
-	err := l.write(ctx, "claim upload slots", func(ctx context.Context, tx *txn) error {
-		for _, c := range claims {
-			got, err := l.claim(ctx, tx, c)
-			if err != nil {
-				return err
-			}
-			out = append(out, got)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (l *Ledger) claim(ctx context.Context, tx *txn, c Claim) (Claimed, error) {
-	k, known, err := keyOf(ctx, tx, c.Key)
-	if err != nil {
-		return Claimed{}, err
-	}
-	got := Claimed{Refused: c.validate()}
-	if known && got.Refused == nil {
-		got.Refused = k.same(c.Source, c.AudioID, c.SHA256)
-	}
-	if got.Refused != nil {
-		return got, nil //nolint:nilerr // the refusal of one claim does not affect the others
-	}
-	if c.Allotted && !known {
-		if got.SameContent, err = sameContent(ctx, tx, c); err != nil || len(got.SameContent) > 0 {
-			return got, err
-		}
-	}
-	slot, taken, err := slotOf(ctx, tx, c.Source, c.AudioID)
-	if err != nil {
-		return got, err
-	}
-	if taken && slot.Key != c.Key {
-		inUse, err := used(ctx, tx, slot, c.Key)
-		switch {
-		case err != nil:
-			return got, err
-		case inUse && !c.Replace:
-			got.Refused = &SlotTakenError{Source: c.Source, AudioID: c.AudioID, Owner: slot.Key, Since: slot.Since}
-			return got, nil
-		}
-		got.Replaced = &slot
-	}
-	if !known {
-		k = keyRow{key: c.Key, source: c.Source, audioID: c.AudioID, sha: c.SHA256, since: c.At}
-		if err := insertKey(ctx, tx, k); err != nil {
-			return got, err
-		}
-	}
-	if !taken || got.Replaced != nil {
-		if err := takeOver(ctx, tx, c, &got); err != nil {
-			return got, err
-		}
-	}
-	if got.SameContent, err = sameContent(ctx, tx, c); err != nil {
-		return got, err
-	}
-	st, err := l.look(ctx, tx, c.Key)
-	got.Generation, got.State = st.Generation, st.State
-	return got, err
 }
 
 func (c Claim) validate() error {
@@ -126,79 +35,150 @@ func (c Claim) validate() error {
 	return nil
 }
 
-// takeOver makes the key the owner of the slot. Content that returns to a slot
-// which other content may have overwritten may be sent once more, because the
-// replacement is an operator's decision.
-func takeOver(ctx context.Context, tx *txn, c Claim, got *Claimed) error {
-	if err := putSlot(ctx, tx, Slot{Source: c.Source, AudioID: c.AudioID, Key: c.Key, SHA256: c.SHA256, Since: c.At}); err != nil {
-		return err
+// Claimed is the result of a claim.
+type Claimed struct {
+	Refused     error // nil = the key has the slot; else a *SlotTakenError, or wraps ErrInvalid
+	Generation  int64
+	State       State  // of the key; Settled = the content is in the slot already
+	Replaced    *Slot  // the slot as it was, if the claim took it from other content
+	Reopened    bool   // the content was in the slot before, was replaced, and may be sent once more
+	SameContent []Slot // at most 20 other slots of the source with the same content; each costs an upload
+}
+
+// Claim claims the slots of one or more uploads in one transaction, and returns the results in the order of the claims. A
+// refused claim does not affect the others. A repeated claim changes nothing. Other content may claim a slot whose owner
+// AudD rejected, if nothing else was sent to the slot.
+func (l *Ledger) Claim(ctx context.Context, claims ...Claim) ([]Claimed, error) {
+	return write(ctx, l, "claim upload slots", func(tx *txn) ([]Claimed, error) {
+		var out []Claimed
+		for _, c := range claims {
+			got, err := claim(ctx, tx, c)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, got)
+		}
+		return out, nil
+	})
+}
+
+func claim(ctx context.Context, tx *txn, c Claim) (Claimed, error) {
+	before, known, err := entryOf(ctx, tx, c.Key)
+	if err != nil {
+		return Claimed{}, err
 	}
-	if got.Replaced == nil {
-		return nil
+	got := Claimed{Refused: c.validate(), Generation: before.Generation, State: before.State}
+	if known && got.Refused == nil {
+		got.Refused = before.same(c.Source, c.AudioID, c.SHA256)
 	}
-	act := Action{By: c.By, Why: fmt.Sprintf("replace audio_id %d of source %s", c.AudioID, c.Source), At: c.At}
-	s, sent, err := currentSend(ctx, tx, c.Key)
+	if got.Refused != nil {
+		return Claimed{Refused: got.Refused}, nil
+	}
+	if got.SameContent, err = sameContent(ctx, tx, c); err != nil {
+		return got, err
+	}
+	if c.Allotted && !known && len(got.SameContent) > 0 {
+		return Claimed{SameContent: got.SameContent}, nil
+	}
+	slot, taken, err := slotOf(ctx, tx, c.Source, c.AudioID)
+	if err != nil {
+		return got, err
+	}
+	if taken && slot.Key != c.Key {
+		inUse, err := used(ctx, tx, slot, c.Key)
+		switch {
+		case err != nil:
+			return got, err
+		case inUse && !c.Replace:
+			return Claimed{Refused: &SlotTakenError{Slot: slot}}, nil
+		}
+		got.Replaced = &slot
+	}
+	own := Slot{Source: c.Source, AudioID: c.AudioID, Key: c.Key, SHA256: c.SHA256, Since: c.At}
+	if !known {
+		if err := insertKey(ctx, tx, own); err != nil {
+			return got, err
+		}
+	}
+	if !taken || got.Replaced != nil {
+		err = putSlot(ctx, tx, own)
+	}
+	if err == nil && got.Replaced != nil {
+		err = replace(ctx, tx, c, before, &got)
+	}
+	return got, err
+}
+
+// replace records that the key took its slot from other content. Content that returns to a slot which other content may
+// have overwritten may be sent once more, because an operator decided to replace.
+func replace(ctx context.Context, tx *txn, c Claim, before Entry, got *Claimed) error {
+	var err error
+	if before.State == Settled {
+		got.Reopened, err = exists(ctx, tx, `SELECT EXISTS (SELECT 1 FROM upload
+			WHERE source = $1 AND audio_id = $2 AND key <> $3 AND seq > $4 AND state IN ('sent', 'settled', 'uncertain'))`,
+			c.Source, c.AudioID, c.Key, before.Send.Seq)
+	}
+	if err == nil && got.Reopened {
+		got.Generation, got.State = before.Generation+1, Free
+		err = raiseGeneration(ctx, tx, c.Key, before.Generation)
+	}
 	if err != nil {
 		return err
 	}
-	if sent && s.State == Settled {
-		if got.Reopened, err = exists(ctx, tx, `SELECT EXISTS (SELECT 1 FROM upload
-			WHERE source = $1 AND audio_id = $2 AND key <> $3 AND seq > $4 AND state IN ('sent', 'settled', 'uncertain'))`,
-			c.Source, c.AudioID, c.Key, s.Seq); err != nil {
-			return err
-		}
-	}
-	if got.Reopened {
-		if err := raiseGeneration(ctx, tx, c.Key, s.Generation); err != nil {
-			return err
-		}
-	}
-	if err := tx.audit(ctx, act, "takes the slot from "+got.Replaced.Key, c.Key, s.Generation); err != nil {
+	act := Action{By: c.By, Why: fmt.Sprintf("replace audio_id %d of source %s", c.AudioID, c.Source), At: c.At}
+	err = tx.audit(ctx, act, "takes the slot from "+got.Replaced.Key, Send{Key: c.Key, Generation: before.Generation})
+	if err != nil {
 		return err
 	}
-	return tx.audit(ctx, act, "loses the slot to "+c.Key, got.Replaced.Key, 0)
+	return tx.audit(ctx, act, "loses the slot to "+c.Key, Send{Key: got.Replaced.Key})
 }
 
-// used reports whether a slot holds or may still receive content of another key:
-// something was sent to it, or its owner still waits.
+// used reports whether a slot holds or may still get content of another key than key: something was sent to it, or its
+// owner is not rejected.
 func used(ctx context.Context, q querier, slot Slot, key string) (bool, error) {
-	sent, err := sharedSlot(ctx, q, Send{Source: slot.Source, AudioID: slot.AudioID, Key: key})
+	sent, err := sharedSlot(ctx, q, Slot{Source: slot.Source, AudioID: slot.AudioID, Key: key})
 	if err != nil || sent {
 		return sent, err
 	}
-	s, found, err := currentSend(ctx, q, slot.Key)
-	return !found || s.State != Rejected, err
+	owner, _, err := entryOf(ctx, q, slot.Key)
+	return owner.State != Rejected, err
 }
 
-func exists(ctx context.Context, q querier, query string, args ...any) (is bool, err error) {
-	if err := q.QueryRowContext(ctx, query, args...).Scan(&is); err != nil {
-		return false, fmt.Errorf("look for sends: %w", err)
-	}
-	return is, nil
-}
-
+// sameContent returns the other slots of the source with the same content.
 func sameContent(ctx context.Context, q querier, c Claim) ([]Slot, error) {
 	if c.SHA256 == "" {
 		return nil, nil
 	}
-	rows, err := q.QueryContext(ctx, `SELECT audio_id, key, since FROM upload_slot
-		WHERE source = $1 AND sha256 = $2 AND audio_id <> $3 ORDER BY audio_id LIMIT 20`, c.Source, c.SHA256, c.AudioID)
-	if err != nil {
-		return nil, fmt.Errorf("look for the same content: %w", err)
-	}
-	defer rows.Close()
-	var out []Slot
-	for rows.Next() {
+	slots, err := all(ctx, q, func(row scanner) (Slot, error) {
 		s := Slot{Source: c.Source, SHA256: c.SHA256}
-		var since int64
-		if err := rows.Scan(&s.AudioID, &s.Key, &since); err != nil {
-			return nil, fmt.Errorf("look for the same content: %w", err)
+		err := row.Scan(&s.AudioID, &s.Key, millis{&s.Since})
+		return s, err
+	}, `SELECT audio_id, key, since FROM upload_slot
+		WHERE source = $1 AND sha256 = $2 AND audio_id <> $3 ORDER BY audio_id LIMIT 20`, c.Source, c.SHA256, c.AudioID)
+	return slots, failed("look for the same content", err)
+}
+
+// NextID allots n consecutive audio_ids of a source and returns the first. They begin at 1, lie above every id of the
+// source that the ledger has, and are never allotted again, even if they are not used.
+func (l *Ledger) NextID(ctx context.Context, source string, n int64) (int64, error) {
+	if source == "" || n < 1 {
+		return 0, fmt.Errorf("allot audio_ids: a source and 1 or more are required: %w", ErrInvalid)
+	}
+	return write(ctx, l, "allot audio_ids", func(tx *txn) (first int64, err error) {
+		var highest sql.NullInt64
+		err = tx.QueryRowContext(ctx, `SELECT MAX(audio_id) FROM upload_key WHERE source = $1`, source).Scan(&highest)
+		if err != nil {
+			return 0, failed("read the highest audio_id", err)
 		}
-		s.Since = instant(since)
-		out = append(out, s)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("look for the same content: %w", err)
-	}
-	return out, nil
+		err = tx.QueryRowContext(ctx, `SELECT next_id FROM upload_counter WHERE source = $1`, source).Scan(&first)
+		if _, err := found("read the next audio_id", err); err != nil {
+			return 0, err
+		}
+		if highest.Int64 > math.MaxInt64-n-1 || first > math.MaxInt64-n-1 {
+			return 0, fmt.Errorf("source %s has used its highest audio_id: allot by hand: %w", source, ErrInvalid)
+		}
+		first = max(first, highest.Int64+1, 1)
+		return first, tx.exec(ctx, "write the next audio_id", `INSERT INTO upload_counter (source, next_id) VALUES ($1, $2)
+			ON CONFLICT (source) DO UPDATE SET next_id = excluded.next_id`, source, first+n)
+	})
 }

@@ -42,7 +42,7 @@ func TestOtherContentGetsASlotOnlyIfItsOwnerWasRejected(t *testing.T) {
 		}
 		var taken *idempotency.SlotTakenError
 		require.ErrorAs(t, got.Refused, &taken, string(s))
-		require.Equal(t, attempt(n, "").Key, taken.Owner)
+		require.Equal(t, attempt(n, "").Key, taken.Slot.Key)
 		require.Zero(t, look(t, l, "other"+string(s)).Known, "a refused claim leaves nothing")
 	}
 }
@@ -67,10 +67,10 @@ func TestReplacedContentIsNotSentAgain(t *testing.T) {
 	require.Equal(t, "k1", got.Replaced.Key)
 	require.False(t, got.Reopened)
 	require.Nil(t, claim(t, l, other(1, "new", true)).Replaced, "once")
-	require.Equal(t, "new", refused[*idempotency.SlotTakenError](t, l, attempt(1, "a")).Owner)
+	require.Equal(t, "new", refused[*idempotency.SlotTakenError](t, l, attempt(1, "a")).Slot.Key)
 	require.Equal(t, "loses the slot to new", show(t, l, "k1").Trail[0].What)
 	require.Equal(t, "takes the slot from k1", show(t, l, "new").Trail[0].What)
-	require.Equal(t, "new", show(t, l, "k1").Owner.Key)
+	require.Equal(t, "new", show(t, l, "k1").Status.Owner.Key)
 	latch(t, l, attemptFor(other(1, "new", true), "x"))
 }
 

@@ -17,83 +17,6 @@ type Conclusion struct {
 	At        time.Time
 }
 
-// Concluded is the state of the send after a report.
-type Concluded struct {
-	// Known is false if the attempt never latched.
-	Known bool
-	State State // of this attempt's send
-	// Current is false if the key has a later generation, which the report does not
-	// change.
-	Current bool
-	// Generation is the key's current generation.
-	Generation int64
-	// Late means that the report came too late to count; it is in the audit trail.
-	Late bool
-}
-
-// Conclude records the outcome of the attempt's send. Only the attempt that
-// latched concludes; a repeated report changes nothing. The transitions are in
-// doc.go: a late answer of AudD replaces uncertain, a late
-// tasks.LatchReleased does not. A report of an older generation is recorded and does not
-// change the current one.
-//
-// tasks.LatchReleased of an attempt without a latch is no error: that is how a failed
-// Latch is reported. Any other effect then wraps ErrUnknownAttempt. On another
-// error report again: until then the send counts as in flight.
-func (l *Ledger) Conclude(ctx context.Context, attemptID string, c Conclusion) (Concluded, error) {
-	if err := c.validate(); err != nil {
-		return Concluded{}, fmt.Errorf("conclude an upload: %w", err)
-	}
-	var done Concluded
-	err := l.write(ctx, "conclude an upload", func(ctx context.Context, tx *txn) error {
-		s, found, err := sendOf(ctx, tx, attemptID)
-		if err != nil {
-			return err
-		}
-		if !found {
-			if c.Effect != tasks.LatchReleased {
-				return fmt.Errorf("attempt %s reports %s: %w", attemptID, c.Effect, ErrUnknownAttempt)
-			}
-			return errUnchanged
-		}
-		done, err = conclude(ctx, tx, s, c)
-		return err
-	})
-	if err != nil {
-		return Concluded{}, err
-	}
-	return done, nil
-}
-
-func conclude(ctx context.Context, tx *txn, s Send, c Conclusion) (Concluded, error) {
-	k, found, err := keyOf(ctx, tx, s.Key)
-	if err != nil {
-		return Concluded{}, err
-	}
-	if !found {
-		return Concluded{}, fmt.Errorf("key %s: %w", s.Key, ErrUnknownKey)
-	}
-	done := Concluded{Known: true, State: s.State, Generation: k.generation, Current: k.generation == s.Generation}
-	m, moves := moves[s.State][c.Effect]
-	if !moves {
-		return done, errUnchanged
-	}
-	if m.remark != "" {
-		done.Late = true
-		act := Action{By: "attempt " + s.AttemptID, Why: c.Reason, At: c.At}
-		return done, tx.auditOnce(ctx, act, m.remark, s)
-	}
-	if err := putState(ctx, tx, s, change{to: m.to, outcome: c.Outcome, reason: c.Reason, requestID: c.RequestID, at: c.At}); err != nil {
-		return done, err
-	}
-	done.State = m.to
-	if m.raises && done.Current {
-		done.Generation, done.Current = k.generation+1, false
-		return done, raiseGeneration(ctx, tx, s.Key, s.Generation)
-	}
-	return done, nil
-}
-
 func (c Conclusion) validate() error {
 	switch c.Effect {
 	case tasks.LatchSettled, tasks.LatchReleased, tasks.LatchRejected, tasks.LatchUncertain:
@@ -104,4 +27,64 @@ func (c Conclusion) validate() error {
 		return fmt.Errorf("the time is required: %w", ErrInvalid)
 	}
 	return nil
+}
+
+// Conclude records how the attempt's send ended, and returns the new state of that send. Only the attempt that latched
+// concludes. A repeated report changes nothing. doc.go lists the transitions. A report that came too late to count is
+// written to the audit trail. A report about an older generation does not change the current one.
+//
+// An attempt without a latch may report tasks.LatchReleased, because a failed Latch is reported so; the returned state is
+// then empty. Other effects without a latch wrap ErrUnknownAttempt. After any other error the caller reports again: until
+// then the send counts as in flight.
+func (l *Ledger) Conclude(ctx context.Context, attemptID string, c Conclusion) (State, error) {
+	if err := c.validate(); err != nil {
+		return "", failed("conclude an upload", err)
+	}
+	return write(ctx, l, "conclude an upload", func(tx *txn) (State, error) {
+		s, latched, err := sendOf(ctx, tx, attemptID)
+		switch {
+		case err != nil:
+			return "", err
+		case latched:
+			return conclude(ctx, tx, s, c)
+		case c.Effect == tasks.LatchReleased:
+			return "", errUnchanged
+		}
+		return "", fmt.Errorf("attempt %s reports %s: %w", attemptID, c.Effect, ErrUnknownAttempt)
+	})
+}
+
+func conclude(ctx context.Context, tx *txn, s Send, c Conclusion) (State, error) {
+	m, moves := moves[s.State][c.Effect]
+	if !moves {
+		return s.State, errUnchanged
+	}
+	if m.remark != "" {
+		return s.State, tx.auditOnce(ctx, Action{By: "attempt " + s.AttemptID, Why: c.Reason, At: c.At}, m.remark, s)
+	}
+	err := putState(ctx, tx, s, change{to: m.to, outcome: c.Outcome, reason: c.Reason, requestID: c.RequestID, at: c.At})
+	if err == nil && m.raises {
+		err = raiseGeneration(ctx, tx, s.Key, s.Generation)
+	}
+	return m.to, err
+}
+
+// Expire makes a send without a conclusion uncertain once sent_at + timeout + Config.Margin has passed. Earlier, and in every
+// other state, it changes nothing. It returns the status of the key.
+func (l *Ledger) Expire(ctx context.Context, key string, now time.Time) (UploadStatus, error) {
+	return write(ctx, l, "expire an upload", func(tx *txn) (UploadStatus, error) {
+		st, err := l.status(ctx, tx, key)
+		if err != nil || st.State != Sent || now.Before(st.Until) {
+			return st, unchanged(err)
+		}
+		if err := expire(ctx, tx, st.Send, now); err != nil {
+			return st, err
+		}
+		return l.status(ctx, tx, key)
+	})
+}
+
+func expire(ctx context.Context, tx *txn, s Send, now time.Time) error {
+	reason := fmt.Sprintf("%s: no answer of its attempt %s was recorded within %s", tasks.Crash, s.AttemptID, s.Timeout)
+	return putState(ctx, tx, s, change{to: Uncertain, outcome: tasks.Crash, reason: reason, at: now})
 }

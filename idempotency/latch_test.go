@@ -19,12 +19,12 @@ func TestFirstAttemptLatchesAndTheSecondIsTaken(t *testing.T) {
 	got := latch(t, l, attempt(1, "a"))
 	require.Zero(t, got.Generation)
 	require.Equal(t, idempotency.Mark{Ledger: l.ID(), Seq: 1, Token: "a"}, got.Mark)
-	require.False(t, got.Repeated)
 
 	taken := refused[*idempotency.TakenError](t, l, attempt(1, "b"))
-	require.Equal(t, &idempotency.TakenError{
-		State: idempotency.Sent, AttemptID: "a", Since: start, Until: start.Add(timeout + margin),
-	}, taken)
+	require.Equal(t, "a", taken.Send.AttemptID)
+	require.Equal(t, idempotency.Sent, taken.Send.State)
+	require.Equal(t, start, taken.Send.SentAt)
+	require.Equal(t, start.Add(timeout+margin), taken.Until)
 	st := look(t, l, "k1")
 	require.Equal(t, idempotency.Sent, st.State)
 	require.Equal(t, taken, st.MaySend(start), "Look and Latch agree")
@@ -44,7 +44,7 @@ func TestLatchIsTakenInEveryStateButReleased(t *testing.T) {
 		case idempotency.Released:
 			require.Equal(t, int64(1), latch(t, l, a).Generation, "a definite release opens the next generation")
 		default:
-			require.Equal(t, s, refused[*idempotency.TakenError](t, l, a).State)
+			require.Equal(t, s, refused[*idempotency.TakenError](t, l, a).Send.State)
 		}
 	}
 }
@@ -56,7 +56,6 @@ func TestSameAttemptLatchedAgainGetsTheSameAnswer(t *testing.T) {
 	again := attempt(1, "a")
 	again.At = start.Add(3 * time.Second)
 	got := latch(t, l, again)
-	require.True(t, got.Repeated)
 	require.Equal(t, first.Mark, got.Mark)
 	require.NoError(t, got.Fresh(start.Add(5*time.Second)))
 	require.Error(t, got.Fresh(start.Add(6*time.Second)), "the bound counts from the first latch")
@@ -65,7 +64,7 @@ func TestSameAttemptLatchedAgainGetsTheSameAnswer(t *testing.T) {
 	_, err := l.Latch(context.Background(), other)
 	require.ErrorIs(t, err, idempotency.ErrInvalid, "an attempt id is of one upload")
 	conclude(t, l, "a", tasks.LatchReleased)
-	require.Equal(t, idempotency.Released, refused[*idempotency.TakenError](t, l, attempt(1, "a")).State,
+	require.Equal(t, idempotency.Released, refused[*idempotency.TakenError](t, l, attempt(1, "a")).Send.State,
 		"an attempt that was concluded never sends again")
 	require.Equal(t, int64(1), latch(t, l, attempt(1, "b")).Generation)
 }
@@ -121,7 +120,7 @@ func TestExpiryComesAfterTimeoutAndMargin(t *testing.T) {
 	require.Equal(t, idempotency.Uncertain, st.State)
 	require.Contains(t, st.Send.Reason, "crash: ")
 	require.Equal(t, st, expire(t, l, "k1", timeout+2*margin), "once")
-	require.Equal(t, idempotency.Uncertain, refused[*idempotency.TakenError](t, l, attempt(1, "b")).State)
+	require.Equal(t, idempotency.Uncertain, refused[*idempotency.TakenError](t, l, attempt(1, "b")).Send.State)
 	require.Equal(t, idempotency.Free, expire(t, l, "nobody", 0).State)
 	for n, s := range []idempotency.State{idempotency.Settled, idempotency.Rejected, idempotency.Free} {
 		inState(t, l, int64(10+n), s)
@@ -146,6 +145,6 @@ func TestLatchWaitsForOtherContentInFlightToTheSlot(t *testing.T) {
 	conclude(t, l, "a", tasks.LatchReleased)
 	latch(t, l, x)
 	taken := refused[*idempotency.SlotTakenError](t, l, attempt(1, "b"))
-	require.Equal(t, "kx", taken.Owner)
+	require.Equal(t, "kx", taken.Slot.Key)
 	require.Equal(t, taken, look(t, l, "k1").MaySend(start))
 }

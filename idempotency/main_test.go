@@ -101,7 +101,7 @@ var outcomes = map[tasks.LatchEffect]tasks.Outcome{
 	tasks.LatchRejected: tasks.InvalidAudio, tasks.LatchUncertain: tasks.Ambiguous,
 }
 
-func conclude(t testing.TB, l *idempotency.Ledger, id string, e tasks.LatchEffect) idempotency.Concluded {
+func conclude(t testing.TB, l *idempotency.Ledger, id string, e tasks.LatchEffect) idempotency.State {
 	t.Helper()
 	got, err := l.Conclude(context.Background(), id, idempotency.Conclusion{
 		Effect: e, Outcome: outcomes[e], Reason: string(outcomes[e]), RequestID: "req-" + id, At: start.Add(time.Minute),

@@ -3,41 +3,33 @@ package idempotency
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 )
 
-// Mark identifies one latch or adoption of one ledger. The sender stores the
-// latest mark outside the database before the first byte; a ledger that lacks a
-// remembered mark was restored from a backup or is another ledger. The sequence
-// alone is not enough, because a restored ledger that is used again soon reaches
-// the same number. The zero Mark means that nothing is remembered.
+// Mark identifies one latch or adoption of one ledger. The sender stores the latest mark outside the database before the
+// first byte. A ledger that lacks the remembered mark was restored from a backup, or is another ledger. The sequence
+// number alone is not enough, because a restored ledger soon reaches the same number. The zero Mark means that no mark is
+// remembered.
 type Mark struct {
 	Ledger string `json:"ledger"`
 	Seq    int64  `json:"seq"` // rises with every latch: remember the largest
 	Token  string `json:"token"`
 }
 
-// IsZero reports whether nothing is remembered.
+// IsZero reports whether no mark is remembered.
 func (m Mark) IsZero() bool { return m == Mark{} }
 
-// ID is the ledger's random id, made once.
+// ID returns the ledger's random id, which never changes.
 func (l *Ledger) ID() string { return l.id }
 
-// Highest is the ledger's latest mark, its Seq 0 before the first latch.
-func (l *Ledger) Highest(ctx context.Context) (Mark, error) {
-	var m Mark
-	err := l.db.QueryRowContext(ctx, `SELECT ledger, seq, token FROM upload_ledger WHERE id = 1`).Scan(&m.Ledger, &m.Seq, &m.Token)
-	if err != nil {
-		return Mark{}, fmt.Errorf("read the ledger's latest mark: %w", err)
-	}
-	return m, nil
+// Highest returns the ledger's latest mark. Its Seq is 0 before the first latch.
+func (l *Ledger) Highest(ctx context.Context) (m Mark, err error) {
+	err = l.db.QueryRowContext(ctx, `SELECT ledger, seq, token FROM upload_ledger WHERE id = 1`).Scan(&m.Ledger, &m.Seq, &m.Token)
+	return m, failed("read the ledger's latest mark", err)
 }
 
-// Check returns a *BehindError if the ledger lacks the remembered mark and was not
-// adopted since.
+// Check returns a *BehindError if the ledger lacks the remembered mark and was not adopted in its place.
 func (l *Ledger) Check(ctx context.Context, remembered Mark) error {
 	head, err := l.Highest(ctx)
 	if err != nil {
@@ -46,74 +38,44 @@ func (l *Ledger) Check(ctx context.Context, remembered Mark) error {
 	return check(ctx, l.db, head, remembered)
 }
 
-// querier is a pool or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 func check(ctx context.Context, q querier, head, remembered Mark) error {
 	if remembered.IsZero() || remembered == head || remembered.Ledger == head.Ledger && remembered.Seq == 0 {
 		return nil
 	}
-	var known bool
-	err := q.QueryRowContext(ctx, `SELECT
+	known, err := exists(ctx, q, `SELECT
 		($1 = $4 AND EXISTS (SELECT 1 FROM upload WHERE seq = $2 AND attempt_id = $3)) OR
 		($1 = $4 AND EXISTS (SELECT 1 FROM upload_adoption WHERE seq = $2 AND token = $3)) OR
 		EXISTS (SELECT 1 FROM upload_adoption WHERE remembered_ledger = $1 AND remembered_seq = $2 AND remembered_token = $3)`,
-		remembered.Ledger, remembered.Seq, remembered.Token, head.Ledger).Scan(&known)
-	if err != nil {
-		return fmt.Errorf("look for the remembered mark: %w", err)
+		remembered.Ledger, remembered.Seq, remembered.Token, head.Ledger)
+	if err == nil && !known {
+		err = &BehindError{Remembered: remembered, Highest: head}
 	}
-	if !known {
-		return &BehindError{Remembered: remembered, Highest: head}
-	}
-	return nil
+	return err
 }
 
-// Action describes an operator's action for the audit trail. All fields are
-// required.
-type Action struct {
-	By, Why string
-	At      time.Time
-}
-
-func (a Action) validate() error {
-	if a.By == "" || a.Why == "" || a.At.IsZero() {
-		return fmt.Errorf("who, why and when are required: %w", ErrInvalid)
-	}
-	return nil
-}
-
-// Adopt accepts this ledger in place of the remembered one. Its sequence jumps
-// above the remembered mark; the mark it returns is the one to remember now.
-// Adopting a ledger that is not behind changes
-// nothing.
+// Adopt accepts this ledger in place of the remembered one, and returns the mark to remember now. The ledger's sequence
+// continues above the remembered mark. A ledger that is not behind is not changed.
 func (l *Ledger) Adopt(ctx context.Context, remembered Mark, act Action) (Mark, error) {
 	if err := act.validate(); err != nil {
-		return Mark{}, fmt.Errorf("adopt the upload ledger: %w", err)
+		return Mark{}, failed("adopt the upload ledger", err)
 	}
-	var adopted Mark
-	err := l.write(ctx, "adopt the upload ledger", func(ctx context.Context, tx *txn) error {
-		adopted = tx.head
+	return write(ctx, l, "adopt the upload ledger", func(tx *txn) (Mark, error) {
 		err := check(ctx, tx, tx.head, remembered)
 		var behind *BehindError
 		if !errors.As(err, &behind) {
-			return unchanged(err)
+			return tx.head, unchanged(err)
 		}
-		seq, token := max(tx.head.Seq, remembered.Seq)+1, "adoption-"+rand.Text()
-		if err := tx.raise(ctx, seq, token); err != nil {
-			return err
+		if err := tx.raise(ctx, max(tx.head.Seq, remembered.Seq)+1, "adoption-"+rand.Text()); err != nil {
+			return tx.head, err
 		}
-		adopted = tx.head
-		_, err = tx.ExecContext(ctx, `INSERT INTO upload_adoption
+		err = tx.exec(ctx, "record the adoption", `INSERT INTO upload_adoption
 			(seq, token, remembered_ledger, remembered_seq, remembered_token) VALUES ($1, $2, $3, $4, $5)`,
-			seq, token, remembered.Ledger, remembered.Seq, remembered.Token)
+			tx.head.Seq, tx.head.Token, remembered.Ledger, remembered.Seq, remembered.Token)
 		if err != nil {
-			return fmt.Errorf("record the adoption: %w", err)
+			return tx.head, err
 		}
-		what := fmt.Sprintf("adopt ledger %s at %d in place of %s at %d", behind.Highest.Ledger, behind.Highest.Seq, remembered.Ledger, remembered.Seq)
-		return tx.audit(ctx, act, what, "", 0)
+		what := fmt.Sprintf("adopt ledger %s at %d in place of %s at %d",
+			behind.Highest.Ledger, behind.Highest.Seq, remembered.Ledger, remembered.Seq)
+		return tx.head, tx.audit(ctx, act, what, Send{})
 	})
-	return adopted, err
 }

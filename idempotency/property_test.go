@@ -145,12 +145,12 @@ func (w *world) report(t *rapid.T, c *call) {
 	require.NoError(t, err)
 	c.step, c.report = ended, effect
 	m := w.model(c.attempt.Key)
-	if !got.Known || c.right.Generation != m.generation {
+	if got == "" || c.right.Generation != m.generation {
 		return
 	}
 	was := m.state
-	m.state = got.State
-	if got.State == idempotency.Released {
+	m.state = got
+	if got == idempotency.Released {
 		require.Equal(t, idempotency.Sent, was, "only what is on its way is released")
 		delete(m.unreleased, c.attempt.AttemptID)
 		m.generation, m.state = m.generation+1, idempotency.Free

@@ -2,32 +2,38 @@ package idempotency
 
 import "reprise/tasks"
 
-// State is the state of a send or of a key's current generation.
+// State is the state of a send, or of a key's current generation.
 type State string
 
-// The closed set of states; doc.go draws how they follow each other.
+// The closed set of states; doc.go draws the transitions.
 const (
 	Free      State = "free"      // nothing was sent in this generation
 	Sent      State = "sent"      // latched: it may be in flight
 	Settled   State = "settled"   // it arrived
-	Rejected  State = "rejected"  // AudD rejected this content or request
+	Rejected  State = "rejected"  // AudD rejected the content or the request
 	Uncertain State = "uncertain" // it may have arrived: an operator decides
-	Released  State = "released"  // it was not sent, or refused before work
+	Released  State = "released"  // it was not sent, or AudD refused it before any work
 )
 
 // States lists every state in a stable order.
 var States = []State{Free, Sent, Settled, Rejected, Uncertain, Released}
 
-// move is what an effect does to a send.
+// move is what an attempt's report does to its send.
 type move struct {
 	to     State
 	raises bool   // the next generation may send
-	remark string // for the audit trail: the report came too late to count
+	remark string // the report came too late: it does not change the state, but is written to the audit trail
 }
 
-// moves is the state machine of an attempt's reports about its own send. Missing
-// pairs change nothing. A late answer of AudD settles an uncertain upload. A late
-// "not sent" does not, because the task is already archived as uncertain and an
+const (
+	lateReleased  = "late report: it was not sent"
+	lateRejected  = "late report: AudD rejected it"
+	lateSettled   = "late report: it arrived"
+	lateUncertain = "late report: it may have arrived"
+)
+
+// moves is the state machine of an attempt's reports about its own send. Missing pairs change nothing. A late answer of
+// AudD settles an uncertain upload. A late "not sent" does not, because the task is archived as uncertain already and an
 // operator may have acted on it.
 var moves = map[State]map[tasks.LatchEffect]move{
 	Sent: {
@@ -39,21 +45,15 @@ var moves = map[State]map[tasks.LatchEffect]move{
 	Uncertain: {
 		tasks.LatchSettled:  {to: Settled},
 		tasks.LatchRejected: {to: Rejected},
-		tasks.LatchReleased: {to: Uncertain, remark: "late report: it was not sent"},
+		tasks.LatchReleased: {remark: lateReleased},
 	},
-	Settled: {
-		tasks.LatchReleased: {to: Settled, remark: "late report: it was not sent"},
-		tasks.LatchRejected: {to: Settled, remark: "late report: AudD rejected it"},
-	},
+	Settled: {tasks.LatchReleased: {remark: lateReleased}, tasks.LatchRejected: {remark: lateRejected}},
 	Released: {
-		tasks.LatchSettled:   {to: Released, remark: "late report: it arrived"},
-		tasks.LatchRejected:  {to: Released, remark: "late report: AudD rejected it"},
-		tasks.LatchUncertain: {to: Released, remark: "late report: it may have arrived"},
+		tasks.LatchSettled:   {remark: lateSettled},
+		tasks.LatchRejected:  {remark: lateRejected},
+		tasks.LatchUncertain: {remark: lateUncertain},
 	},
-	Rejected: {
-		tasks.LatchSettled:   {to: Rejected, remark: "late report: it arrived"},
-		tasks.LatchUncertain: {to: Rejected, remark: "late report: it may have arrived"},
-	},
+	Rejected: {tasks.LatchSettled: {remark: lateSettled}, tasks.LatchUncertain: {remark: lateUncertain}},
 }
 
 // Verify is how an uncertain send is verified.

@@ -12,130 +12,97 @@ import (
 type VerifyRequest struct {
 	Key        string
 	Generation int64
-	// Delay is the least time between the upload becoming uncertain and the first
-	// try, and between two tries, because AudD needs time to index an upload.
-	// Tries is the largest number of tries, at least 1.
-	Delay time.Duration
-	Tries int
-	At    time.Time
+	Delay      time.Duration // from the uncertain state to the first try, and between tries: AudD needs time to index an upload
+	Tries      int           // the largest number of tries, at least 1
+	At         time.Time
 }
 
-// BeginVerify starts a verification: it returns true for one caller, which then
-// recognizes the audio and reports with Verified. The try counts even if its
-// worker dies. It returns false if another caller has started it, if it is not due
-// or used up, or if other content was sent to the slot before, so that a match
-// would prove nothing.
-func (l *Ledger) BeginVerify(ctx context.Context, t VerifyRequest) (bool, error) {
-	if t.At.IsZero() || t.Tries < 1 || t.Delay < 0 {
+// BeginVerify starts a verification. It returns true to one caller, which then recognizes the audio and reports with
+// Verified. The try counts even if its worker dies. It returns false if another caller has started it, if it is not due, if
+// all tries are used, or if other content was sent to the slot before, because a match would then prove nothing.
+func (l *Ledger) BeginVerify(ctx context.Context, r VerifyRequest) (bool, error) {
+	if r.At.IsZero() || r.Tries < 1 || r.Delay < 0 {
 		return false, fmt.Errorf("verify an upload: time, tries and delay are required: %w", ErrInvalid)
 	}
-	var mine bool
-	err := l.write(ctx, "verify an upload", func(ctx context.Context, tx *txn) error {
-		s, found, err := l.uncertain(ctx, tx, t.Key, t.Generation)
+	return write(ctx, l, "verify an upload", func(tx *txn) (bool, error) {
+		s, uncertain, err := uncertainSend(ctx, tx, r.Key, r.Generation)
 		if err != nil {
-			return err
+			return false, err
 		}
 		last := s.EndedAt
 		if s.TriedAt.After(last) {
 			last = s.TriedAt
 		}
-		if !found || s.Verify != VerifyRecognize || s.Tries >= t.Tries || t.At.Before(last.Add(t.Delay)) {
-			return errUnchanged
+		if !uncertain || s.Verify != VerifyRecognize || s.Tries >= r.Tries || r.At.Before(last.Add(r.Delay)) {
+			return false, errUnchanged
 		}
-		shared, err := sharedSlot(ctx, tx, s)
+		shared, err := sharedSlot(ctx, tx, Slot{Source: s.Source, AudioID: s.AudioID, Key: s.Key})
 		if err != nil {
-			return err
+			return false, err
 		}
 		if shared {
-			act := Action{By: "verify", Why: "other content was sent to this audio_id before: a match would prove nothing", At: t.At}
-			return tx.auditOnce(ctx, act, "not verifiable", s)
+			act := Action{By: "verify", Why: "other content was sent to this audio_id before: a match would prove nothing", At: r.At}
+			return false, tx.auditOnce(ctx, act, "not verifiable", s)
 		}
-		mine = true
-		_, err = tx.ExecContext(ctx, `UPDATE upload SET verify_tries = verify_tries + 1, verify_at = $1
-			WHERE key = $2 AND generation = $3`, t.At.UnixMilli(), s.Key, s.Generation)
-		if err != nil {
-			return fmt.Errorf("count the try: %w", err)
-		}
-		return nil
+		return true, tx.exec(ctx, "count the try", `UPDATE upload SET verify_tries = verify_tries + 1, verify_at = $1
+			WHERE key = $2 AND generation = $3`, r.At.UnixMilli(), s.Key, s.Generation)
 	})
-	return mine && err == nil, err
 }
 
 // Verification is the result of recognizing the audio of an uncertain upload.
 type Verification struct {
 	Key        string
 	Generation int64
-	// Hit is the audio_id in AudD's answer, nil if there is none.
-	Hit       *int64
-	RequestID string
-	At        time.Time
+	Hit        *int64 // the audio_id that AudD recognized, nil = none
+	RequestID  string
+	At         time.Time
 }
 
-// Verified settles an uncertain upload if the match has the upload's audio_id.
-// Otherwise the upload stays uncertain and the audit trail records the result. It
-// returns the status of the key.
+// Verified settles an uncertain upload if AudD recognized the upload's audio_id. Otherwise the upload stays uncertain and the
+// audit trail records the result. It returns the status of the key.
 func (l *Ledger) Verified(ctx context.Context, v Verification) (UploadStatus, error) {
 	if v.At.IsZero() {
 		return UploadStatus{}, fmt.Errorf("verify an upload: the time is required: %w", ErrInvalid)
 	}
-	var st UploadStatus
-	err := l.write(ctx, "verify an upload", func(ctx context.Context, tx *txn) error {
-		s, found, err := l.uncertain(ctx, tx, v.Key, v.Generation)
+	return write(ctx, l, "verify an upload", func(tx *txn) (UploadStatus, error) {
+		s, uncertain, err := uncertainSend(ctx, tx, v.Key, v.Generation)
+		if err == nil && uncertain {
+			err = verified(ctx, tx, s, v)
+		}
 		if err != nil {
-			return err
+			return UploadStatus{}, err
 		}
-		if !found {
-			st, err = l.look(ctx, tx, v.Key)
-			return err
-		}
-		if err := verified(ctx, tx, s, v); err != nil {
-			return err
-		}
-		st, err = l.look(ctx, tx, v.Key)
-		return err
+		return l.status(ctx, tx, v.Key)
 	})
-	if err != nil {
-		return UploadStatus{}, err
-	}
-	return st, nil
 }
 
 func verified(ctx context.Context, tx *txn, s Send, v Verification) error {
-	shared, err := sharedSlot(ctx, tx, s)
+	shared, err := sharedSlot(ctx, tx, Slot{Source: s.Source, AudioID: s.AudioID, Key: s.Key})
 	if err != nil {
 		return err
 	}
-	act := Action{By: "verify", At: v.At}
-	switch {
-	case v.Hit == nil:
-		act.Why = "the recognition found no upload"
-	case *v.Hit != s.AudioID:
+	act := Action{By: "verify", At: v.At, Why: "the recognition found no upload"}
+	if v.Hit != nil {
 		act.Why = fmt.Sprintf("the recognition found audio_id %d", *v.Hit)
-	case shared:
+	}
+	hit := v.Hit != nil && *v.Hit == s.AudioID
+	if hit && shared {
 		act.Why = "other content was sent to this audio_id before: the match proves nothing"
-	default:
-		act.Why = fmt.Sprintf("the recognition found audio_id %d", *v.Hit)
-		err := putState(ctx, tx, s, change{to: Settled, outcome: tasks.Uploaded, reason: "verified by recognition", requestID: v.RequestID, at: v.At})
-		if err != nil {
-			return err
-		}
-		return tx.audit(ctx, act, "verified", s.Key, s.Generation)
 	}
-	return tx.audit(ctx, act, "not verified", s.Key, s.Generation)
-}
-
-// uncertain returns the key's send if it is still uncertain in that generation.
-func (l *Ledger) uncertain(ctx context.Context, tx *txn, key string, generation int64) (Send, bool, error) {
-	s, found, err := currentSend(ctx, tx, key)
+	if !hit || shared {
+		return tx.audit(ctx, act, "not verified", s)
+	}
+	err = putState(ctx, tx, s, change{
+		to: Settled, outcome: tasks.Uploaded, reason: "verified by recognition", requestID: v.RequestID, at: v.At,
+	})
 	if err != nil {
-		return Send{}, false, err
+		return err
 	}
-	return s, found && s.Generation == generation && s.State == Uncertain, nil
+	return tx.audit(ctx, act, "verified", s)
 }
 
-// sharedSlot reports whether other content may have reached the send's slot:
-// two recordings may sound the same to AudD.
-func sharedSlot(ctx context.Context, q querier, s Send) (bool, error) {
-	return exists(ctx, q, `SELECT EXISTS (SELECT 1 FROM upload
-		WHERE source = $1 AND audio_id = $2 AND key <> $3 AND state IN ('sent', 'settled', 'uncertain'))`, s.Source, s.AudioID, s.Key)
+// uncertainSend returns the key's send. It returns false unless the send is uncertain and of this generation.
+func uncertainSend(ctx context.Context, tx *txn, key string, generation int64) (Send, bool, error) {
+	e, _, err := entryOf(ctx, tx, key)
+	return e.Send, e.State == Uncertain && e.Generation == generation, err
 }

@@ -54,7 +54,7 @@ func (in *Intake) idsInLedger(ctx context.Context, source string, wanted map[con
 	var failed error
 	err := in.entries(ctx, idempotency.Filter{Source: source}, func(e idempotency.Entry) {
 		c := content{source, e.SHA256}
-		if wanted[c] == nil || e.Owner != e.Key { // another content has replaced this one
+		if wanted[c] == nil || e.Owner.Key != e.Key { // another content has replaced this one
 			return
 		}
 		rank, err := in.slotRank(ctx, e)

@@ -68,11 +68,11 @@ func (in *Intake) claimed(ctx context.Context, plan *Plan, it *Item, got idempot
 	var taken *idempotency.SlotTakenError
 	switch {
 	case errors.As(got.Refused, &taken):
-		owner, err := in.nameOf(ctx, taken.Owner)
+		owner, err := in.nameOf(ctx, taken.Slot.Key)
 		if err != nil {
 			return err
 		}
-		it.refuse("%s", slotTaken(it.slot(), owner, taken.Since))
+		it.refuse("%s", slotTaken(it.slot(), owner, taken.Slot.Since))
 		return nil
 	case got.Refused != nil:
 		it.refuse("is refused by the upload ledger: %s", got.Refused.Error())

@@ -126,7 +126,7 @@ func (in *Intake) checkSlot(ctx context.Context, it *Item, entries []idempotency
 		if e.Key == it.Payload.Key {
 			continue
 		}
-		if e.Key == e.Owner {
+		if e.Key == e.Owner.Key {
 			owner = e
 			used = used || e.State != idempotency.Rejected
 		}

@@ -78,15 +78,19 @@ func (u *Uploads) List(ctx context.Context, f idempotency.Filter) (UploadsReport
 		return r, err
 	}
 	for _, e := range found {
-		r.Uploads = append(r.Uploads, Upload{
-			e.Key, e.Source, e.AudioID, e.SHA256, e.Generation, e.State, stamp(e.Since), e.Owner != "" && e.Owner != e.Key, sendOf(e.Send),
-		})
+		r.Uploads = append(r.Uploads, uploadOf(e))
 	}
 	if len(found) == 0 {
 		f.States = nil
 		r.Others, err = u.Ledger.Count(ctx, f)
 	}
 	return r, err
+}
+
+func uploadOf(e idempotency.Entry) Upload {
+	return Upload{
+		e.Key, e.Source, e.AudioID, e.SHA256, e.Generation, e.State, stamp(e.Since), e.Owner.Key != "" && e.Owner.Key != e.Key, sendOf(e.Send),
+	}
 }
 
 // UploadDetail is everything that the ledger knows of one upload.
@@ -120,10 +124,8 @@ func (u *Uploads) Show(ctx context.Context, key string) (UploadDetail, error) {
 	if err != nil {
 		return UploadDetail{}, err
 	}
-	st := d.Status
 	out := UploadDetail{
-		Upload: Upload{key, d.Source, d.AudioID, d.SHA256, st.Generation, st.State, stamp(d.Since), d.Owner.Key != "" && d.Owner.Key != key, sendOf(st.Send)},
-		Owner:  d.Owner.Key, OwnerSince: stamp(d.Owner.Since), Sends: []*Send{}, Trail: []Audit{},
+		Upload: uploadOf(d.Status.Entry), Owner: d.Status.Owner.Key, OwnerSince: stamp(d.Status.Owner.Since), Sends: []*Send{}, Trail: []Audit{},
 	}
 	for _, s := range d.Sends {
 		out.Sends = append(out.Sends, sendOf(s))

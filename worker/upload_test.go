@@ -110,7 +110,7 @@ func TestUploadLosingItsWorkerAfterTheLatchIsNeverSentAgain(t *testing.T) {
 	// The attempt was only frozen: its late answer wins over uncertain.
 	got, err := r.ledger.Conclude(t.Context(), "dead", idempotency.Conclusion{Effect: tasks.LatchSettled, Outcome: tasks.Uploaded, At: time.Now()})
 	require.NoError(t, err)
-	require.Equal(t, idempotency.Settled, got.State)
+	require.Equal(t, idempotency.Settled, got)
 }
 
 func TestRestoredLedgerBlocksUploads(t *testing.T) {
