@@ -104,7 +104,7 @@ func requireAgreement(r *rig.Rig, hashes map[int64]string) {
 		require.Equal(r.T, hashes[slot.AudioID], slot.Hash, "content of audio_id %d at AudD", slot.AudioID)
 		require.Equal(r.T, slot.Hash, e.SHA256, "content of audio_id %d in the ledger", slot.AudioID)
 		require.Equal(r.T, idempotency.Settled, e.State, "audio_id %d", slot.AudioID)
-		require.Equal(r.T, e.Key, e.Owner, "owner of audio_id %d", slot.AudioID)
+		require.Equal(r.T, e.Key, e.Owner.Key, "owner of audio_id %d", slot.AudioID)
 		require.Equal(r.T, 1, latches[slot.AudioID], "latches of audio_id %d", slot.AudioID)
 	}
 }
