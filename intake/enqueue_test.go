@@ -313,7 +313,7 @@ func TestEnterpriseNeedsABoundOnUnits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	long := put(t, b.dir, "long.wav", testaudio.WAV(61*time.Second, "1"))
-	raw := put(t, b.dir, "x.aac", adts(5))
+	raw := put(t, b.dir, "x.caf", append([]byte("caff\x00\x01\x00\x00data"), make([]byte, 60)...))
 	every, skip := 1, 4
 	for name, c := range map[string]struct {
 		req   Request

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -44,10 +45,16 @@ func readFile(ctx context.Context, path tasks.Path, name string) (tasks.Input, e
 	if err != nil {
 		return tasks.Input{}, err
 	}
-	in.Seconds = duration(f, info.Size(), format)
-	if in.SHA256, err = hash(ctx, f, info.Size()); err != nil {
+	sum := sha256.New()
+	rest := bufio.NewReaderSize(io.TeeReader(&contextReader{ctx: ctx, r: f}, sum), readBuffer)
+	length := measure(f, rest, info.Size(), format)
+	if err := readAll(ctx, rest, f, info.Size()); err != nil {
 		return tasks.Input{}, err
 	}
+	if length.known && length.seconds == 0 {
+		return tasks.Input{}, refusal("contains no audio: it starts as " + format + ", but no sound follows")
+	}
+	in.Seconds, in.SHA256 = length.seconds, hex.EncodeToString(sum.Sum(nil))
 	return in, nil
 }
 
@@ -66,17 +73,24 @@ func checkInfo(path tasks.Path, info fs.FileInfo, name string) error {
 	return nil
 }
 
-// hash reads the whole file in constant memory. f is at its start.
-func hash(ctx context.Context, f *os.File, size int64) (string, error) {
-	h := sha256.New()
-	n, err := io.Copy(h, &contextReader{ctx: ctx, r: f})
+// readBuffer holds the largest page of an Ogg file.
+const readBuffer = 128 << 10
+
+// readAll reads what is left of a file in constant memory, and checks that the file has still the size.
+func readAll(ctx context.Context, rest *bufio.Reader, f *os.File, size int64) error {
+	_, err := io.Copy(io.Discard, rest)
+	if err == nil {
+		var at int64
+		at, err = f.Seek(0, io.SeekCurrent)
+		if err == nil && at != size {
+			return refusal("changed while it was read: try again when it is complete")
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return ctx.Err()
 	case err != nil:
-		return "", refusal(fileFailure(err))
-	case n != size:
-		return "", refusal("changed while it was read: try again when it is complete")
+		return refusal(fileFailure(err))
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return nil
 }

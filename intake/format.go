@@ -32,10 +32,14 @@ func detectFormat(r io.ReaderAt, size int64) (format string, err error) {
 }
 
 // audioFormat detects what package mimetype does not detect reliably: MPEG audio, AAC and FLAC with or without a
-// tag in front, MPEG transport streams and CAF. "" = none of them.
+// tag in front, MPEG transport streams, CAF, AIFF and WAV of more than 4 GiB. "" = none of them.
 func audioFormat(head []byte, size int64) string {
 	body := head[min(int64(len(head)), id3Length(head)):]
 	switch {
+	case len(head) >= 12 && bytes.HasPrefix(head, []byte("FORM")) && (string(head[8:12]) == "AIFF" || string(head[8:12]) == "AIFC"):
+		return "audio/aiff"
+	case len(head) >= 12 && (bytes.HasPrefix(head, []byte("RF64")) || bytes.HasPrefix(head, []byte("BW64"))) && string(head[8:12]) == "WAVE":
+		return "audio/wav"
 	case bytes.HasPrefix(head, []byte("caff")):
 		return "audio/x-caf"
 	case len(head) > 376 && head[0] == 0x47 && head[188] == 0x47 && head[376] == 0x47:

@@ -2,7 +2,6 @@ package intake
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
 )
 
@@ -15,7 +14,6 @@ type mpegFrame struct {
 	channels int
 	samples  int // per frame
 	length   int // bytes, padding included
-	padding  int // bytes
 }
 
 func (f mpegFrame) sameKind(g mpegFrame) bool {
@@ -62,72 +60,38 @@ func mpegAt(b []byte) (f mpegFrame, ok bool) {
 	if b[3]>>6 == 3 {
 		f.channels = 1
 	}
-	f.padding = int(b[2] >> 1 & 1)
+	padding := int(b[2] >> 1 & 1)
 	switch {
-	case f.layer == 1: // padding is a slot of 4 bytes
-		f.padding *= 4
-		f.samples, f.length = 384, 12*f.bitrate/f.rate*4+f.padding
+	case f.layer == 1: // a slot has 4 bytes
+		f.samples, f.length = 384, (12*f.bitrate/f.rate+padding)*4
 	case f.layer == 3 && f.version != 1:
-		f.samples, f.length = 576, 72*f.bitrate/f.rate+f.padding
+		f.samples, f.length = 576, 72*f.bitrate/f.rate+padding
 	default:
-		f.samples, f.length = 1152, 144*f.bitrate/f.rate+f.padding
+		f.samples, f.length = 1152, 144*f.bitrate/f.rate+padding
 	}
 	return f, true
 }
 
-const (
-	walkLimit   = 512 << 10 // bytes up to which a file is measured frame by frame
-	probeWindow = 16 << 10  // bytes searched for a frame in a larger file
-)
-
-// mpegDuration measures MPEG audio in seconds: by its Xing, Info or VBRI header, else frame by frame if it is
-// small, else by its bitrate if that is the same in five places. 0 = unknown, because a guess would not bound the
-// bill.
-func mpegDuration(r io.ReaderAt, size int64) float64 {
-	head := readAt(r, 0, 10, size)
-	start := id3Length(head)
-	window := readAt(r, start, headBytes, size)
-	offset, first, ok := findFrame(window)
-	if !ok {
-		return 0
-	}
-	start += int64(offset)
-	if frames := headerFrames(window[offset:], first); frames > 0 {
-		return float64(frames) * float64(first.samples) / float64(first.rate)
-	}
-	end := size
-	if tag := readAt(r, size-128, 3, size); bytes.Equal(tag, []byte("TAG")) {
-		end -= 128
-	}
-	if end-start <= walkLimit {
-		return walkFrames(readAt(r, start, int(end-start), size))
-	}
-	for i := int64(1); i < 5; i++ {
-		_, f, ok := findFrame(readAt(r, start+(end-start)*i/5, probeWindow, size))
-		if !ok || !f.sameKind(first) || f.bitrate != first.bitrate {
-			return 0
+// mpegFrames returns the reader of MPEG frame headers for framesLength. The first frame counts nothing if it holds the
+// encoder's notes (Xing, Info, VBRI), because decoders skip it.
+func mpegFrames() func(b []byte) (length int, seconds float64) {
+	first := true
+	return func(b []byte) (int, float64) {
+		f, ok := mpegAt(b)
+		if !ok {
+			return 0, 0
 		}
+		notes := first && f.notes(b)
+		first = false
+		if notes {
+			return f.length, 0
+		}
+		return f.length, float64(f.samples) / float64(f.rate)
 	}
-	// The shortest frame of this bitrate gives the longest duration, which holds for encoders with and without
-	// padding.
-	shortest := first.length - first.padding
-	return float64(end-start) / float64(shortest) * float64(first.samples) / float64(first.rate)
 }
 
-// findFrame finds the first place with two consecutive frames of the same kind.
-func findFrame(b []byte) (offset int, f mpegFrame, ok bool) {
-	for i := range b {
-		f, ok := mpegAt(b[i:])
-		if ok && i+f.length < len(b) && consecutive(b[i:], f, 0) {
-			return i, f, true
-		}
-	}
-	return 0, mpegFrame{}, false
-}
-
-// headerFrames reads the number of frames that the encoder wrote into the first frame (Xing, Info or VBRI); 0 = it
-// wrote none.
-func headerFrames(b []byte, f mpegFrame) uint32 {
+// notes reports whether the frame at the start of b holds the encoder's notes instead of audio.
+func (f mpegFrame) notes(b []byte) bool {
 	side := 17
 	switch {
 	case f.version == 1 && f.channels == 2:
@@ -135,31 +99,8 @@ func headerFrames(b []byte, f mpegFrame) uint32 {
 	case f.version != 1 && f.channels == 1:
 		side = 9
 	}
-	if at := 4 + side; len(b) >= at+12 {
-		name := string(b[at : at+4])
-		if (name == "Xing" || name == "Info") && b[at+7]&1 != 0 {
-			return binary.BigEndian.Uint32(b[at+8:])
-		}
-	}
-	if len(b) >= 36+18 && string(b[36:40]) == "VBRI" {
-		return binary.BigEndian.Uint32(b[36+14:])
-	}
-	return 0
-}
-
-// walkFrames sums the durations of all frames.
-func walkFrames(b []byte) float64 {
-	seconds := 0.0
-	for len(b) >= 4 {
-		f, ok := mpegAt(b)
-		if !ok {
-			b = b[1:]
-			continue
-		}
-		seconds += float64(f.samples) / float64(f.rate)
-		b = b[min(f.length, len(b)):]
-	}
-	return seconds
+	b = b[min(4+side, len(b)):]
+	return bytes.HasPrefix(b, []byte("Xing")) || bytes.HasPrefix(b, []byte("Info")) || bytes.HasPrefix(b[min(32-side, len(b)):], []byte("VBRI"))
 }
 
 // id3Length is the length of an ID3v2 tag at the start, 0 if there is none.
