@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -26,45 +26,33 @@ type chaosSettings struct {
 // permitTTL is how long a permit lives without a renewal (admission's default).
 const permitTTL = 12 * time.Second
 
-// benchChaosAdmission kills half of the workers with SIGKILL again and again. It
-// counts at the simulator what was spent twice (units over the day's budget, and
-// requests over the rate or the permits, which the simulator refuses) and, when
-// all work has ended, the permits that were not released.
-func benchChaosAdmission(ctx context.Context, args []string, out io.Writer) error {
+// newChaos is a case that kills half of the workers with SIGKILL again and again.
+// It counts at the simulator what was spent twice (units over the day's budget,
+// and requests over the rate or the permits, which the simulator refuses) and,
+// when all work has ended, the permits that were not released.
+func newChaos(flags *flag.FlagSet) measurement {
 	var set chaosSettings
-	flags := newFlags("chaos-admission", out)
 	set.add(flags, "how long workers are killed")
 	flags.DurationVar(&set.every, "every", 5*time.Second, "time between two kills")
 	flags.Int64Var(&set.dayUnits, "day-units", 0, "unit budget of the day; 0 = half of what the rate admits in that time")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if set.every <= 0 || set.seconds < set.every || set.workers < 2 || set.slots < 1 {
-		return errors.New("every must be positive and at most seconds, workers at least 2, slots positive")
-	}
-	if set.dayUnits == 0 {
-		set.dayUnits = int64(set.seconds.Seconds() * setRate / 2)
-	}
-	return inFolder("", func(dir string) (err error) {
+	return func(ctx context.Context, dir string) (_ report, err error) {
+		if set.seconds < set.every || set.workers < 2 {
+			return report{}, errors.New("--every must be at most --seconds, and --workers at least 2")
+		}
+		if set.dayUnits == 0 {
+			set.dayUnits = int64(set.seconds.Seconds() * setRate / 2)
+		}
 		set.dir = dir
 		if set.binary, err = buildWorker(ctx, dir); err != nil {
-			return err
+			return report{}, err
 		}
 		found, err := set.run(ctx)
 		if err != nil {
-			return err
+			return report{}, err
 		}
-		if err := printTable(out, []string{"what", "seen", "allowed"}, found.rows(set)); err != nil {
-			return err
-		}
-		if err := found.stalled(); err != nil {
-			return err
-		}
-		return printFigures(out, struct {
-			Overspend     int64 `json:"overspend"`
-			LeakedPermits int64 `json:"leaked_permits"`
-		}{found.overspend(set), found.leaked})
-	})
+		figures := map[string]float64{"overspend": float64(found.overspend(set)), "leaked_permits": float64(found.leaked)}
+		return report{[]string{"what", "seen", "allowed"}, found.rows(set), figures}, found.stalled()
+	}
 }
 
 // chaosFound is what the simulator and Redis report after a run.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -15,7 +16,7 @@ import (
 
 	"github.com/hibiken/asynq"
 
-	"reprise/admission"
+	"reprise/internal/devredis/redisproc"
 	"reprise/internal/queue"
 	"reprise/tasks"
 )
@@ -36,31 +37,24 @@ type e2eSettings struct {
 // for the whole measurement of a side.
 const e2eMaxRate = 6000
 
-// benchE2E compares whole processes: files in, HTTP calls to a simulator
-// process, results in SQLite. The bare side is an asynq server in a process of
-// its own whose handler makes the same call and stores nothing.
-func benchE2E(ctx context.Context, args []string, out io.Writer) error {
+// newE2E is a case that compares whole processes: files in, HTTP calls to a
+// simulator process, results in SQLite. The bare side is an asynq server in a
+// process of its own whose handler makes the same call and stores nothing.
+func newE2E(flags *flag.FlagSet) measurement {
 	var set e2eSettings
-	flags := newFlags("e2e", out)
 	flags.IntVar(&set.rounds, "rounds", 5, "rounds per latency; the figures are medians")
 	flags.DurationVar(&set.seconds, "seconds", 10*time.Second, "how long each side of a round is measured, from its first task on")
 	flags.IntVar(&set.slots, "slots", 64, "tasks each side works on at once")
 	flags.StringVar(&set.latencies, "latencies", "0ms,20ms,200ms", "latencies of the simulated API")
 	flags.StringVar(&set.worker, "worker", "", "worker binary to measure, for comparing versions; empty = the one of this checkout")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	latencies, err := durations(set.latencies)
-	if err != nil {
-		return err
-	}
-	if set.rounds < 1 || set.slots < 1 || set.seconds <= 0 {
-		return errors.New("rounds, slots and seconds must be positive")
-	}
-	return inFolder("", func(dir string) error {
+	return func(ctx context.Context, dir string) (report, error) {
+		latencies, err := durations(set.latencies)
+		if err != nil {
+			return report{}, err
+		}
 		set.dir = dir
-		return set.compare(ctx, latencies, out)
-	})
+		return set.compare(ctx, latencies)
+	}
 }
 
 func durations(list string) ([]time.Duration, error) {
@@ -87,23 +81,23 @@ func (set *e2eSettings) tasks(latency time.Duration) int {
 
 // compare measures the latencies in turn in each round, so that other load on
 // the machine affects all of them alike.
-func (set *e2eSettings) compare(ctx context.Context, latencies []time.Duration, out io.Writer) (err error) {
+func (set *e2eSettings) compare(ctx context.Context, latencies []time.Duration) (_ report, err error) {
 	commands, need := []string{"cmd/auddsim", "bench"}, 0
 	if set.worker == "" {
 		set.worker, commands = filepath.Join(set.dir, "worker"), append(commands, "cmd/worker")
 	}
 	if err := build(ctx, set.dir, commands...); err != nil {
-		return err
+		return report{}, err
 	}
 	if set.server, err = startRedis(ctx, set.dir); err != nil {
-		return err
+		return report{}, err
 	}
 	defer func() { err = errors.Join(err, set.server.close()) }()
 	for _, latency := range latencies {
 		need = max(need, set.tasks(latency))
 	}
 	if set.clips, err = clipPayloads(set.dir, need); err != nil {
-		return err
+		return report{}, err
 	}
 	results := make([]comparison, len(latencies))
 	for range set.rounds {
@@ -111,33 +105,31 @@ func (set *e2eSettings) compare(ctx context.Context, latencies []time.Duration, 
 			ours := func() (pace, error) { return set.measure(ctx, latency, set.startReprise) }
 			bare := func() (pace, error) { return set.measure(ctx, latency, set.startBare) }
 			if err := results[i].round(ours, bare); err != nil {
-				return err
+				return report{}, err
 			}
 		}
 	}
-	return printE2E(out, latencies, results)
+	return e2eReport(latencies, results), nil
 }
 
-func printE2E(out io.Writer, latencies []time.Duration, results []comparison) error {
-	figures := map[string]float64{}
-	var rows [][]string
+func e2eReport(latencies []time.Duration, results []comparison) report {
+	r := report{
+		header:  append([]string{"latency", "round", "reprise/s", "bare asynq/s", "ratio"}, costColumns...),
+		figures: map[string]float64{},
+	}
 	for i, latency := range latencies {
 		for _, row := range results[i].table() {
-			rows = append(rows, append([]string{latency.String()}, row...))
+			r.rows = append(r.rows, append([]string{latency.String()}, row...))
 		}
 		ours, bare, ratio := results[i].medians()
 		name := fmt.Sprintf("%dms", latency.Milliseconds())
-		figures["ratio_"+name] = ratio
+		r.figures["ratio_"+name] = ratio
 		if name += "_"; latency == 0 {
 			name = ""
 		}
-		figures["reprise_"+name+"per_s"], figures["bare_"+name+"per_s"] = ours, bare
+		r.figures["reprise_"+name+"per_s"], r.figures["bare_"+name+"per_s"] = ours, bare
 	}
-	header := append([]string{"latency", "round", "reprise/s", "bare asynq/s", "ratio"}, costColumns...)
-	if err := printTable(out, header, rows); err != nil {
-		return err
-	}
-	return printFigures(out, figures)
+	return r
 }
 
 func (set *e2eSettings) startReprise(dir, simURL string) (*proc, error) {
@@ -161,15 +153,19 @@ func (set *e2eSettings) measure(ctx context.Context, latency time.Duration, star
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return pace{}, fmt.Errorf("make folder of a side: %w", err)
 	}
-	addr, err := freeAddr()
+	ln, err := redisproc.Listen()
 	if err != nil {
 		return pace{}, err
+	}
+	addr := ln.Addr().String()
+	if err := ln.Close(); err != nil {
+		return pace{}, fmt.Errorf("release a free port: %w", err)
 	}
 	sim, err := startProc(filepath.Join(dir, "auddsim.log"), nil, filepath.Join(set.dir, "auddsim"), "--addr="+addr, "--log-size=1000", "--latency="+latency.String())
 	if err != nil {
 		return pace{}, err
 	}
-	defer sim.kill()
+	defer sim.Kill()
 	if err := sim.logs(ctx, addr); err != nil {
 		return pace{}, err
 	}
@@ -180,65 +176,69 @@ func (set *e2eSettings) measure(ctx context.Context, latency time.Duration, star
 	if err != nil {
 		return pace{}, err
 	}
-	defer p.kill()
+	defer p.Kill()
 	return set.count(ctx, p)
 }
 
 func (set *e2eSettings) count(ctx context.Context, p *proc) (pace, error) {
-	queues := queue.New(set.server.rdb, admission.DefaultPrefix)
-	var stats queue.Stats
-	var failed error
-	read := func() bool {
-		stats, failed = queues.Stats(ctx, tasks.Recognize.Queue(""))
-		failed = errors.Join(failed, p.died())
-		return failed != nil || stats.Active+stats.Completed > 0
+	first, err := set.server.waitQueue(ctx, processStart, tasks.Recognize, p, func(s queue.Stats) bool { return s.Active+s.Completed > 0 })
+	if err != nil {
+		return pace{}, err
 	}
-	if err := until(ctx, processStart, read); err != nil || failed != nil {
-		return pace{}, fmt.Errorf("wait for the first task: %w", errors.Join(err, failed))
-	}
-	start, done, own, redis := time.Now(), stats.Completed, p.cpu(), set.server.cpu(ctx)
+	start, own, redis := time.Now(), p.cpu(), set.server.cpu(ctx)
 	if err := pause(ctx, set.seconds); err != nil {
 		return pace{}, err
 	}
-	read()
-	took, n := time.Since(start).Seconds(), float64(stats.Completed-done)
-	own, redis = p.cpu()-own, set.server.cpu(ctx)-redis
-	if failed == nil && stats.Pending == 0 {
-		failed = fmt.Errorf("the queue ran dry: %d tasks were completed in %.1f s", stats.Completed, took)
+	last, err := set.server.waitQueue(ctx, processStart, tasks.Recognize, p, func(queue.Stats) bool { return true })
+	if err != nil {
+		return pace{}, err
 	}
-	return pace{perS: n / took, ownUS: float64(own.Microseconds()) / n, redisUS: float64(redis.Microseconds()) / n}, failed
+	took, n := time.Since(start).Seconds(), float64(last.Completed-first.Completed)
+	own, redis = p.cpu()-own, set.server.cpu(ctx)-redis
+	if last.Pending == 0 {
+		return pace{}, fmt.Errorf("the queue ran dry: %d tasks were completed in %.1f s", last.Completed, took)
+	}
+	return pace{perS: n / took, ownUS: float64(own.Microseconds()) / n, redisUS: float64(redis.Microseconds()) / n}, nil
 }
 
-// benchBareProcess is the bare side of e2e: an asynq server whose handler reads
+// newBareProcess is the bare side of e2e: an asynq server whose handler reads
 // the file of a task, posts it and stores nothing. It runs until ctx ends.
-func benchBareProcess(ctx context.Context, args []string, out io.Writer) error {
-	flags := newFlags("e2e-bare", out)
+func newBareProcess(flags *flag.FlagSet) measurement {
 	addr := flags.String("redis", "127.0.0.1:6379", "address of Redis")
 	url := flags.String("url", "http://127.0.0.1:8700/", "address of the simulator")
 	slots := flags.Int("slots", 64, "tasks worked on at once")
-	if err := flags.Parse(args); err != nil {
-		return err
+	return func(ctx context.Context, _ string) (report, error) {
+		transport := &http.Transport{MaxIdleConns: 512, MaxIdleConnsPerHost: 128}
+		defer transport.CloseIdleConnections()
+		client := &http.Client{Transport: transport, Timeout: time.Minute}
+		srv := asynq.NewServer(asynq.RedisClientOpt{Addr: *addr, PoolSize: *slots + 10}, asynq.Config{
+			Concurrency: *slots, Queues: map[string]int{tasks.Recognize.Queue(""): 1}, LogLevel: asynq.WarnLevel,
+			TaskCheckInterval: 20 * time.Millisecond, DelayedTaskCheckInterval: time.Second,
+		})
+		stop, err := serveAsynq(srv, func(ctx context.Context, p tasks.Payload) error {
+			return postClip(ctx, client, *url, p.Input.Path)
+		})
+		if err != nil {
+			return report{}, err
+		}
+		<-ctx.Done()
+		return report{}, stop()
 	}
-	transport := &http.Transport{MaxIdleConns: 512, MaxIdleConnsPerHost: 128}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: time.Minute}
-	srv := asynq.NewServer(asynq.RedisClientOpt{Addr: *addr, PoolSize: *slots + 10}, asynq.Config{
-		Concurrency: *slots, Queues: map[string]int{tasks.Recognize.Queue(""): 1}, LogLevel: asynq.WarnLevel,
-		TaskCheckInterval: 20 * time.Millisecond, DelayedTaskCheckInterval: time.Second,
-	})
-	handler := func(ctx context.Context, t *asynq.Task) error {
+}
+
+// serveAsynq starts a server that handles recognize tasks until stop is called.
+func serveAsynq(srv *asynq.Server, handle func(context.Context, tasks.Payload) error) (stop func() error, err error) {
+	err = srv.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
 		p, err := tasks.Decode(t.Type(), t.Payload())
 		if err != nil {
 			return err
 		}
-		return postClip(ctx, client, *url, p.Input.Path)
+		return handle(ctx, p)
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("start asynq: %w", err)
 	}
-	if err := srv.Start(asynq.HandlerFunc(handler)); err != nil {
-		return fmt.Errorf("start asynq: %w", err)
-	}
-	<-ctx.Done()
-	srv.Shutdown()
-	return nil
+	return func() error { srv.Shutdown(); return nil }, nil
 }
 
 // postClip sends a file as AudD's recognize expects it and reads the answer.

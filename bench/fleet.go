@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
-	"time"
 )
 
 // fleet is worker processes as a user runs them: `worker run`, by default with
@@ -52,7 +52,7 @@ func (f *fleet) kill(n int) {
 		_ = p.Signal(syscall.SIGKILL) // all of them before one is waited for; it fails when the worker has ended
 	}
 	for _, p := range f.workers[:n] {
-		p.kill()
+		p.Kill()
 	}
 	f.workers = f.workers[n:]
 }
@@ -60,21 +60,18 @@ func (f *fleet) kill(n int) {
 // stop ends all workers with SIGTERM, and after a minute with SIGKILL. It
 // returns the errors of those that did not end cleanly.
 func (f *fleet) stop() error {
-	signal := func(s syscall.Signal) {
-		for _, p := range f.workers {
-			_ = p.Signal(s) // it fails when the worker has ended, which is reported below
-		}
+	errs := make([]error, len(f.workers))
+	var stopping sync.WaitGroup
+	for i, p := range f.workers {
+		stopping.Go(func() {
+			_ = p.Stop(processStop) // a kill is reported by Wait
+			if err := p.Wait(); err != nil {
+				errs[i] = fmt.Errorf("%s ended with %w; its log ends: %s", p.name(), err, p.Tail())
+			}
+		})
 	}
-	signal(syscall.SIGTERM)
-	late := time.AfterFunc(processStop, func() { signal(syscall.SIGKILL) })
-	defer late.Stop()
-	var errs []error
-	for _, p := range f.workers {
-		if err := p.Wait(); err != nil {
-			errs = append(errs, fmt.Errorf("%s ended with %w; its log ends: %s", p.name(), err, p.tail()))
-		}
-	}
-	f.kill(len(f.workers)) // closes their logs
+	stopping.Wait()
+	f.workers = nil
 	return errors.Join(errs...)
 }
 

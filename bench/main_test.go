@@ -44,6 +44,24 @@ func TestEveryCaseHasHelpForItsFlags(t *testing.T) {
 	}
 }
 
+func TestNumbersThatAreTooSmallAreNamed(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"--round 0s is too small":        {"store", "--round=0"},
+		"--rounds 0 is too small":        {"overhead", "--rounds=0"},
+		"--warmup -1s is too small":      {"goodput", "--warmup=-1s"},
+		"--mib -1 is too small":          {"memory", "--mib=-1"},
+		"--tasks must be more than":      {"overhead", "--tasks=5", "--warm=5"},
+		"--every must be at most":        {"chaos-admission", "--every=1h"},
+		"is not a duration of 0 or more": {"e2e", "--latencies=-1s"},
+	} {
+		var out, errs bytes.Buffer
+		require.Equal(t, 1, run(t.Context(), args, &out, &errs))
+		require.Contains(t, errs.String(), want)
+		require.Empty(t, out.String())
+	}
+}
+
 func TestStorePrintsItsFiguresAsJSON(t *testing.T) {
 	t.Parallel()
 	figures := lastLine(t, "store", "--rounds=1", "--round=100ms", "--callers=4", "--dir="+t.TempDir())

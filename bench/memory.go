@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,7 +13,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"reprise/admission"
 	"reprise/internal/auddsim"
 	"reprise/internal/queue"
 	"reprise/tasks"
@@ -21,35 +21,25 @@ import (
 
 const mib = 1 << 20
 
-// benchMemory lets a separate worker process send one large enterprise file and
-// compares its peak memory (VmHWM) with its memory before the task (VmRSS). The
-// file is pseudo-random, so that it cannot be compressed.
-func benchMemory(ctx context.Context, args []string, out io.Writer) error {
-	flags := newFlags("memory", out)
-	size := flags.Int64("mib", 1024, "size of the file in MiB")
-	dir := flags.String("dir", os.TempDir(), "folder for the file; it needs that much space")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if *size < 1 {
-		return errors.New("mib must be positive")
-	}
-	return inFolder(*dir, func(dir string) error {
+// newMemory is a case that lets a separate worker process send one large
+// enterprise file and compares its peak memory (VmHWM) with its memory before the
+// task (VmRSS). The file is pseudo-random, so that it cannot be compressed.
+func newMemory(flags *flag.FlagSet) measurement {
+	size := flags.Int64("mib", 1024, "size of the file in MiB; --dir needs that much space")
+	return func(ctx context.Context, dir string) (report, error) {
 		m, err := measureMemory(ctx, dir, *size)
 		if err != nil {
-			return err
+			return report{}, err
 		}
 		const kib = 1024
 		before, peak := float64(m.before)/kib, float64(m.peak)/kib
 		row := []string{fmt.Sprint(*size), fmt.Sprintf("%.1f", before), fmt.Sprintf("%.1f", peak), fmt.Sprintf("%.1f", peak-before)}
-		if err := printTable(out, []string{"file MiB", "before MiB", "peak MiB", "growth MiB"}, [][]string{row}); err != nil {
-			return err
-		}
-		return printFigures(out, struct {
-			FileMiB   float64 `json:"file_mib"`
-			GrowthMiB float64 `json:"growth_mib"`
-		}{float64(*size), peak - before})
-	})
+		return report{
+			header:  []string{"file MiB", "before MiB", "peak MiB", "growth MiB"},
+			rows:    [][]string{row},
+			figures: map[string]float64{"file_mib": float64(*size), "growth_mib": peak - before},
+		}, nil
+	}
 }
 
 // memory of a process in KiB.
@@ -85,19 +75,14 @@ func measureMemory(ctx context.Context, dir string, size int64) (m memory, err e
 	if err := r.redis.fill(ctx, "", []tasks.Payload{payload}); err != nil {
 		return m, err
 	}
-	var stats queue.Stats
-	var failed error
-	queues := queue.New(r.redis.rdb, admission.DefaultPrefix)
-	err = until(ctx, 15*time.Minute, func() bool {
-		stats, failed = queues.Stats(ctx, tasks.Enterprise.Queue(""))
-		failed = errors.Join(failed, w.died())
-		return failed != nil || stats.Completed+stats.Archived > 0
+	stats, err := r.redis.waitQueue(ctx, 15*time.Minute, tasks.Enterprise, w, func(s queue.Stats) bool {
+		return s.Completed+s.Archived > 0
 	})
-	if err = errors.Join(err, failed); err == nil && stats.Completed == 0 {
-		err = errors.New("its task was archived")
-	}
 	if err != nil {
-		return m, fmt.Errorf("wait for the large file: %w; the worker's log ends: %s", err, w.tail())
+		return m, err
+	}
+	if stats.Completed == 0 {
+		return m, fmt.Errorf("the large file's task was archived; the worker's log ends: %s", w.Tail())
 	}
 	m.peak, err = w.memory("VmHWM")
 	return m, err

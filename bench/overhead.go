@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -30,59 +31,49 @@ type overheadSettings struct {
 	payloads []tasks.Payload
 }
 
-// overheadGroup is the group of all tasks, so that a group's gates are asked too.
+// overheadGroup is the group of all tasks, so that a group's gates decide too.
 const overheadGroup = "bench"
 
-// benchOverhead compares what a worker does around a call with asynq alone. Both
-// sides have the same tasks, Redis, queues, interval, slots and number of asynq
-// servers. One is a whole worker with every gate, AIMD, breaker and a group, of
-// which only the HTTP exchange and SQL are replaced. The handler of the other
-// returns at once.
-func benchOverhead(ctx context.Context, args []string, out io.Writer) error {
+// newOverhead is a case that compares what a worker does around a call with
+// asynq alone. The sides have the same tasks, Redis, queues, interval, slots and
+// number of asynq servers. One side is a whole worker with every gate, AIMD,
+// breaker and a group, of which only the HTTP exchange and SQL are replaced. The
+// handler of the other side returns at once.
+func newOverhead(flags *flag.FlagSet) measurement {
 	var set overheadSettings
-	flags := newFlags("overhead", out)
 	flags.IntVar(&set.tasks, "tasks", 15000, "tasks per side of a round")
 	flags.IntVar(&set.warm, "warm", 2000, "of them completed before the measurement starts")
 	flags.IntVar(&set.rounds, "rounds", 5, "rounds; the figures are medians")
 	flags.IntVar(&set.slots, "slots", 64, "tasks worked on at once")
 	flags.StringVar(&set.profile, "profile", "", "write a CPU profile of the last governed side to this file")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if set.rounds < 1 || set.slots < 1 || set.warm < 1 || set.tasks <= set.warm {
-		return errors.New("rounds, slots and warm must be positive, and tasks more than warm")
-	}
-	return inFolder("", func(dir string) (err error) {
-		if set.server, err = startRedis(ctx, dir); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, set.server.close()) }()
-		if set.payloads, err = urlPayloads(set.tasks); err != nil {
-			return err
-		}
-		return set.compare(ctx, out)
-	})
+	return set.compare
 }
 
-func (set *overheadSettings) compare(ctx context.Context, out io.Writer) error {
+func (set *overheadSettings) compare(ctx context.Context, dir string) (_ report, err error) {
+	if set.tasks <= set.warm {
+		return report{}, errors.New("--tasks must be more than --warm")
+	}
+	if set.server, err = startRedis(ctx, dir); err != nil {
+		return report{}, err
+	}
+	defer func() { err = errors.Join(err, set.server.close()) }()
+	if set.payloads, err = urlPayloads(set.tasks); err != nil {
+		return report{}, err
+	}
 	var result comparison
 	for range set.rounds {
 		governed := func() (pace, error) { return set.measure(ctx, governedWorker) }
 		bare := func() (pace, error) { return set.measure(ctx, bareAsynq) }
 		if err := result.round(governed, bare); err != nil {
-			return err
+			return report{}, err
 		}
 	}
-	header := append([]string{"round", "governed/s", "bare asynq/s", "ratio"}, costColumns...)
-	if err := printTable(out, header, result.table()); err != nil {
-		return err
-	}
 	governed, bare, ratio := result.medians()
-	return printFigures(out, struct {
-		Ratio     float64 `json:"ratio"`
-		BarePerS  float64 `json:"bare_per_s"`
-		GovernedS float64 `json:"governed_per_s"`
-	}{ratio, bare, governed})
+	return report{
+		header:  append([]string{"round", "governed/s", "bare asynq/s", "ratio"}, costColumns...),
+		rows:    result.table(),
+		figures: map[string]float64{"ratio": ratio, "bare_per_s": bare, "governed_per_s": governed},
+	}, nil
 }
 
 // overheadSide processes tasks, and calls done for each, until its result is called.

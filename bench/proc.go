@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"reprise/internal/child"
 )
 
@@ -39,41 +37,29 @@ func buildWorker(ctx context.Context, dir string) (string, error) {
 	return filepath.Join(dir, "worker"), build(ctx, dir, "cmd/worker")
 }
 
-// proc is a child process of a case and the file it logs to. It does not
-// outlive this process.
+// proc is a child process of a case and the file it logs to.
 type proc struct {
 	*child.Process
-	log *os.File
+	log string
 }
 
-// startProc runs a command with its output in a new file logPath. A nil env is
-// the environment of this process.
-func startProc(logPath string, env []string, binary string, args ...string) (*proc, error) {
-	log, err := os.Create(logPath)
+// startProc runs a command with its output in the file log. A nil env is the
+// environment of this process.
+func startProc(log string, env []string, binary string, args ...string) (*proc, error) {
+	cmd := exec.Command(binary, args...) // Kill or a signal ends it
+	cmd.Env = env
+	p, err := child.StartLogged(cmd, syscall.SIGKILL, log)
 	if err != nil {
-		return nil, fmt.Errorf("create the log of %s: %w", filepath.Base(binary), err)
-	}
-	cmd := exec.Command(binary, args...) // kill or a signal ends it
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
-	p, err := child.Start(cmd, syscall.SIGKILL)
-	if err != nil {
-		_ = log.Close() // the error of the start counts
 		return nil, err
 	}
 	return &proc{Process: p, log: log}, nil
-}
-
-// kill ends the process at once.
-func (p *proc) kill() {
-	p.Kill()
-	_ = p.log.Close()
 }
 
 // died is an error once the process has ended.
 func (p *proc) died() error {
 	select {
 	case <-p.Done():
-		return fmt.Errorf("%s ended by itself: %w; its log ends: %s", p.name(), p.Cause(), p.tail())
+		return fmt.Errorf("%s ended by itself: %w; its log ends: %s", p.name(), p.Cause(), p.Tail())
 	default:
 		return nil
 	}
@@ -83,47 +69,32 @@ func (p *proc) died() error {
 func (p *proc) logs(ctx context.Context, text string) error {
 	var failed error
 	err := until(ctx, processStart, func() bool {
-		log, err := os.ReadFile(p.log.Name())
+		log, err := os.ReadFile(p.log)
 		if failed = err; err == nil {
 			failed = p.died()
 		}
 		return failed != nil || strings.Contains(string(log), text)
 	})
 	if err != nil {
-		return fmt.Errorf("wait until %s logs %s: %w; its log ends: %s", p.name(), text, err, p.tail())
+		return fmt.Errorf("wait until %s logs %s: %w; its log ends: %s", p.name(), text, err, p.Tail())
 	}
 	return failed
 }
 
 // name is the file name of the log without its extension.
-func (p *proc) name() string {
-	base := filepath.Base(p.log.Name())
-	return strings.TrimSuffix(base, filepath.Ext(base))
-}
-
-// tail is the end of the process's log on one line.
-func (p *proc) tail() string {
-	raw, _ := os.ReadFile(p.log.Name()) // without a log the tail is empty
-	raw = raw[max(len(raw)-800, 0):]
-	return strings.Join(strings.Fields(strings.ToValidUTF8(string(raw), "")), " ")
-}
+func (p *proc) name() string { return strings.TrimSuffix(filepath.Base(p.log), filepath.Ext(p.log)) }
 
 // memory reads a size in KiB, such as VmRSS, from /proc (Linux only).
-func (p *proc) memory(field string) (int64, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
+func (p *proc) memory(field string) (kib int64, err error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
+	if err == nil {
+		_, value, _ := strings.Cut(string(status), field+":")
+		_, err = fmt.Sscan(value, &kib)
+	}
 	if err != nil {
-		return 0, fmt.Errorf("read the memory of %s: %w", p.name(), err)
+		return 0, fmt.Errorf("read %s of %s: %w", field, p.name(), err)
 	}
-	for line := range strings.Lines(string(raw)) {
-		if value, ok := strings.CutPrefix(line, field+":"); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("read the memory of %s: %w", p.name(), err)
-			}
-			return n, nil
-		}
-	}
-	return 0, fmt.Errorf("/proc has no %s (it exists on Linux only)", field)
+	return kib, nil
 }
 
 // cpu is the CPU time the process has used; 0 where there is no /proc.
@@ -146,8 +117,8 @@ func (p *proc) cpu() time.Duration {
 
 // ownCPU is the CPU time this process has used.
 func ownCPU() time.Duration {
-	var use unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &use) != nil {
+	var use syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {
 		return 0
 	}
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())

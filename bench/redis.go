@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,11 +14,11 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"reprise/admission"
 	"reprise/internal/devredis/redisproc"
+	"reprise/internal/queue"
 	"reprise/tasks"
 )
-
-const redisStop = 10 * time.Second
 
 // benchRedis is a redis-server on a loopback port with an append-only file, as
 // in production. It ends with this process.
@@ -28,44 +26,22 @@ type benchRedis struct {
 	url  string
 	rdb  *redis.Client
 	proc *redisproc.Process
-	log  *os.File
 }
 
 // startRedis runs a redis-server with its data in dir.
 func startRedis(ctx context.Context, dir string) (*benchRedis, error) {
-	binary, err := redisproc.Find()
-	if err != nil {
-		return nil, err
-	}
-	addr, err := freeAddr()
-	if err != nil {
-		return nil, err
-	}
-	log, err := os.Create(filepath.Join(dir, "redis.log"))
-	if err != nil {
-		return nil, fmt.Errorf("create the log of redis: %w", err)
-	}
-	proc, err := redisproc.Start(redisproc.Config{
-		Binary: binary, Network: "tcp", Addr: addr, Log: log, DeathSignal: syscall.SIGKILL,
-		Args: []string{
-			"--bind", "127.0.0.1", "--port", strings.TrimPrefix(addr, "127.0.0.1:"), "--dir", dir, "--save", "", "--appendonly", "yes",
-			"--appendfsync", "everysec", "--maxmemory-policy", "noeviction", "--daemonize", "no",
-		},
+	proc, err := redisproc.Start(ctx, redisproc.Config{
+		Dir: dir, Log: filepath.Join(dir, "redis.log"), Death: syscall.SIGKILL,
+		Args: []string{"--appendonly", "yes", "--appendfsync", "everysec"},
 	})
 	if err != nil {
-		return nil, errors.Join(err, log.Close())
+		return nil, err
 	}
-	b := &benchRedis{url: "redis://" + addr + "/0", proc: proc, log: log, rdb: redis.NewClient(&redis.Options{Addr: addr})}
-	ctx, cancel := context.WithTimeout(ctx, processStart)
-	defer cancel()
-	if err := proc.WaitReady(ctx); err != nil {
-		return nil, errors.Join(err, b.close())
-	}
-	return b, nil
+	return &benchRedis{url: "redis://" + proc.Addr + "/0", proc: proc, rdb: redis.NewClient(&redis.Options{Addr: proc.Addr})}, nil
 }
 
 func (b *benchRedis) close() error {
-	return errors.Join(b.rdb.Close(), b.proc.Stop(redisStop), b.log.Close())
+	return errors.Join(b.rdb.Close(), b.proc.Stop(redisproc.StopTimeout))
 }
 
 // fill empties Redis and enqueues payloads in a group's queue.
@@ -91,6 +67,23 @@ func (b *benchRedis) fill(ctx context.Context, group string, payloads []tasks.Pa
 	return workers.Wait()
 }
 
+// waitQueue waits until the statistics of a path's queue satisfy ok and returns
+// them. It fails when the worker p ends.
+func (b *benchRedis) waitQueue(ctx context.Context, within time.Duration, path tasks.Path, p *proc,
+	ok func(queue.Stats) bool) (stats queue.Stats, err error) {
+	queues := queue.New(b.rdb, admission.DefaultPrefix)
+	var failed error
+	err = until(ctx, within, func() bool {
+		stats, failed = queues.Stats(ctx, path.Queue(""))
+		failed = errors.Join(failed, p.died())
+		return failed != nil || ok(stats)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return stats, fmt.Errorf("wait for the queue %s: %w; the worker's log ends: %s", path, err, p.Tail())
+	}
+	return stats, nil
+}
+
 // cpu is the CPU time of the server's main thread; 0 if Redis does not report it.
 func (b *benchRedis) cpu(ctx context.Context) time.Duration {
 	info, _ := b.rdb.Info(ctx, "cpu").Result()
@@ -103,16 +96,4 @@ func (b *benchRedis) cpu(ctx context.Context) time.Duration {
 		}
 	}
 	return time.Duration(sum * float64(time.Second))
-}
-
-// freeAddr is a loopback address that is not in use.
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	if err := l.Close(); err != nil {
-		return "", fmt.Errorf("release a free port: %w", err)
-	}
-	return l.Addr().String(), nil
 }

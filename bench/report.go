@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,42 +10,40 @@ import (
 	"text/tabwriter"
 )
 
-// newFlags returns the flag set of a case. It prints its help to out.
-func newFlags(name string, out io.Writer) *flag.FlagSet {
-	flags := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
-	flags.SetOutput(out)
-	return flags
+// report is the result of a case; the zero value prints nothing.
+type report struct {
+	header  []string
+	rows    [][]string
+	figures map[string]float64
 }
 
-// inFolder runs do with a new folder in parent, which it removes afterwards.
-// An empty parent is the folder for temporary files.
-func inFolder(parent string, do func(dir string) error) (err error) {
-	dir, err := os.MkdirTemp(parent, "reprise-bench-")
-	if err != nil {
-		return fmt.Errorf("make folder: %w", err)
+// print prints the table and, if figures is set, one line of JSON, the last line
+// of every case.
+func (r report) print(out io.Writer, figures bool) error {
+	if len(r.header) == 0 {
+		return nil
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	return do(dir)
-}
-
-// printTable prints rows under a header, in columns.
-func printTable(out io.Writer, header []string, rows [][]string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	for _, row := range slices.Concat([][]string{header}, rows) {
-		row = append(row, make([]string, len(header)-len(row))...) // a short row would end the column
-		fmt.Fprintln(w, strings.Join(row, "\t"))
+	if err := r.printTable(out); err != nil {
+		return err
 	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("print table: %w", err)
+	if !figures {
+		return nil
+	}
+	if err := json.NewEncoder(out).Encode(r.figures); err != nil {
+		return fmt.Errorf("print figures: %w", err)
 	}
 	return nil
 }
 
-// printFigures prints the figures as one line of JSON, the last line of every
-// case.
-func printFigures(out io.Writer, figures any) error {
-	if err := json.NewEncoder(out).Encode(figures); err != nil {
-		return fmt.Errorf("print figures: %w", err)
+// printTable prints the rows under the header, in columns.
+func (r report) printTable(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	for _, row := range slices.Concat([][]string{r.header}, r.rows) {
+		row = append(row, make([]string, len(r.header)-len(row))...) // a short row would end the column
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print table: %w", err)
 	}
 	return nil
 }

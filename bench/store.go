@@ -5,9 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,24 +24,17 @@ type storeSettings struct {
 	round           time.Duration
 }
 
-// benchStore compares Store.Settle, called by as many goroutines as a worker has
-// slots, with plain inserts of the same rows by one writer, as many settlements
-// per transaction as there are callers. The share shows the cost of idempotency,
-// ordering and group commit.
-func benchStore(ctx context.Context, args []string, out io.Writer) error {
+// newStore is a case that compares Store.Settle, called by as many goroutines as
+// a worker has slots, with plain inserts of the same rows by one writer, as many
+// settlements per transaction as there are callers. The share shows the cost of
+// idempotency, ordering and group commit. The case measures fsync, so --dir must
+// not be on a memory disk.
+func newStore(flags *flag.FlagSet) measurement {
 	var set storeSettings
-	flags := newFlags("store", out)
 	flags.IntVar(&set.callers, "callers", 32, "goroutines that settle at the same time")
 	flags.IntVar(&set.rounds, "rounds", 5, "rounds; the figures are medians")
 	flags.DurationVar(&set.round, "round", time.Second, "how long each side of a round is measured")
-	dir := flags.String("dir", os.TempDir(), "folder for the databases, not on a memory disk: the case measures fsync")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if set.callers < 1 || set.rounds < 1 || set.round <= 0 {
-		return errors.New("callers, rounds and round must be positive")
-	}
-	return inFolder(*dir, func(dir string) error {
+	return func(ctx context.Context, dir string) (report, error) {
 		var result comparison
 		for n := range set.rounds {
 			settle := func() (pace, error) {
@@ -52,18 +44,16 @@ func benchStore(ctx context.Context, args []string, out io.Writer) error {
 				return set.inStore(ctx, filepath.Join(dir, fmt.Sprintf("bare-%d.db", n)), bareRound)
 			}
 			if err := result.round(settle, bare); err != nil {
-				return err
+				return report{}, err
 			}
 		}
-		if err := printTable(out, []string{"round", "settles/s", "bare inserts/s", "share"}, result.table()); err != nil {
-			return err
-		}
 		settle, _, share := result.medians()
-		return printFigures(out, struct {
-			SettlesPerS float64 `json:"settles_per_s"`
-			Share       float64 `json:"share"`
-		}{settle, share})
-	})
+		return report{
+			header:  []string{"round", "settles/s", "bare inserts/s", "share"},
+			rows:    result.table(),
+			figures: map[string]float64{"settles_per_s": settle, "share": share},
+		}, nil
+	}
 }
 
 // inStore measures one side in a new database.

@@ -83,9 +83,7 @@ func TestVerdictInTheOutboxIsRepeatedWithoutACall(t *testing.T) {
 func TestWorkerRunsOnTheRedisInMemory(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{Name: "flaky*", Status: 503, Times: 1}}}, nil)
-	cfg := devredis.DefaultConfig()
-	cfg.Ephemeral = true
-	inst, err := devredis.Start(t.Context(), cfg)
+	inst, err := devredis.StartMemory("as the test needs")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = inst.Close() })
 	opt, err := redis.ParseURL(inst.URL)

@@ -127,10 +127,8 @@ func (a app) openDev(ctx context.Context, cmd *cobra.Command, f devFlags, open *
 // startRedis starts the embedded Redis. Calls that AudD bills need one that
 // keeps its data, or --ephemeral.
 func (d *devStack) startRedis(ctx context.Context, f devFlags, open *closers) error {
-	c := devredis.DefaultConfig()
-	c.Dir = filepath.Join(d.dir, "redis")
 	var err error
-	if d.redis, err = devredis.Start(ctx, c); err != nil {
+	if d.redis, err = devredis.Start(ctx, filepath.Join(d.dir, "redis")); err != nil {
 		return fmt.Errorf("start the embedded Redis: %w", err)
 	}
 	open.add("the embedded Redis", d.redis.Close)

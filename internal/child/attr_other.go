@@ -1,8 +1,8 @@
-//go:build !unix
+//go:build !linux
 
 package child
 
 import "syscall"
 
-// attr has nothing to set on this platform.
-func attr(syscall.Signal) *syscall.SysProcAttr { return nil }
+// attr gives the child its own process group. There is no death signal here.
+func attr(syscall.Signal) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -18,6 +20,7 @@ import (
 // Process is a child that was started. All methods are safe for concurrent use.
 type Process struct {
 	cmd  *exec.Cmd
+	log  string // file of StartLogged
 	done chan struct{}
 	err  error // how it ended; written before done is closed
 }
@@ -38,6 +41,23 @@ func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
+	return p, nil
+}
+
+// StartLogged is Start with stdout and stderr appended to the file log, which it
+// creates with mode 0600.
+func StartLogged(cmd *exec.Cmd, death syscall.Signal, log string) (*Process, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", cmd.Path, err)
+	}
+	defer out.Close() // the child has its own descriptor
+	cmd.Stdout, cmd.Stderr = out, out
+	p, err := Start(cmd, death)
+	if err != nil {
+		return nil, err
+	}
+	p.log = log
 	return p, nil
 }
 
@@ -93,6 +113,29 @@ func (p *Process) Signal(sig os.Signal) error {
 		return fmt.Errorf("signal %s with %s: %w", p.cmd.Path, sig, err)
 	}
 	return nil
+}
+
+// Tail returns the end of the log on one line, for error messages; "" without a log.
+func (p *Process) Tail() string {
+	const most = 800
+	raw, _ := os.ReadFile(p.log)
+	raw = raw[max(len(raw)-most, 0):]
+	return strings.Join(strings.Fields(strings.ToValidUTF8(string(raw), "")), " ")
+}
+
+// Stop sends SIGTERM and waits for the end. It kills a child that has not ended
+// after grace, and returns an error then.
+func (p *Process) Stop(grace time.Duration) error {
+	_ = p.Signal(syscall.SIGTERM) // it fails only when the child has ended
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-timer.C:
+		p.Kill()
+		return fmt.Errorf("%s did not end within %s and was killed", filepath.Base(p.cmd.Path), grace)
+	}
 }
 
 // Kill kills the child and waits until it has ended.

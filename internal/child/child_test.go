@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -118,4 +119,26 @@ func TestWaitForOutputHeldByAGrandchildIsBounded(t *testing.T) {
 	start := time.Now()
 	p.Kill()
 	require.Less(t, time.Since(start), time.Minute)
+}
+
+func TestStopKillsAChildThatIgnoresSIGTERM(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "log")
+	p, err := child.StartLogged(exec.Command("sh", "-c", `trap "" TERM; echo ready; while :; do sleep 0.01; done`), syscall.SIGKILL, log)
+	require.NoError(t, err)
+	proctest.Eventually(t, func() bool { return p.Tail() == "ready" })
+	require.ErrorContains(t, p.Stop(50*time.Millisecond), "sh did not end within 50ms and was killed")
+	require.NoError(t, p.Stop(time.Minute), "it has ended")
+}
+
+func TestTailIsTheEndOfTheLogOnOneLine(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, os.WriteFile(log, []byte("earlier\n"), 0o600))
+	p, err := child.StartLogged(exec.Command("sh", "-c", "echo out; echo err >&2"), syscall.SIGKILL, log)
+	require.NoError(t, err)
+	require.NoError(t, p.Wait())
+	require.Equal(t, "earlier out err", p.Tail())
+	_, err = child.StartLogged(exec.Command("true"), syscall.SIGKILL, filepath.Join(log, "no"))
+	require.ErrorContains(t, err, "open the log of")
 }

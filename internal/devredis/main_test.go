@@ -29,9 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 func hold(dir string) error {
-	cfg := devredis.DefaultConfig()
-	cfg.Dir = dir
-	inst, err := devredis.Start(context.Background(), cfg)
+	inst, err := devredis.Start(context.Background(), dir)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 // themselves.
 const ttlTick = 250 * time.Millisecond
 
-func startMemory(why string) (*Instance, error) {
+// StartMemory runs a Redis in this process, whose data is lost at its end. why
+// completes the note.
+func StartMemory(why string) (*Instance, error) {
 	m := miniredis.NewMiniRedis()
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("start in-memory redis: %w", err)
@@ -23,8 +25,7 @@ func startMemory(why string) (*Instance, error) {
 		m.Close()
 	}()
 	return &Instance{
-		Network: "tcp", Addr: m.Addr(), URL: "redis://" + m.Addr() + "/0",
-		Kind: KindMemory, Durable: false,
+		URL:  "redis://" + m.Addr() + "/0",
 		Note: "Tasks are kept in memory only and are lost when this process ends (" + why + ").",
 		done: done,
 		end: func() error {

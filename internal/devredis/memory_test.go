@@ -14,16 +14,15 @@ import (
 func TestWithoutRedisServerDataIsInMemoryAndTheNoteSaysSo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	inst := start(t, t.TempDir())
-	require.Equal(t, devredis.KindMemory, inst.Kind)
 	require.False(t, inst.Durable)
 	require.Contains(t, inst.Note, "in memory only")
 	require.Contains(t, inst.Note, "apt-get install redis-server")
 	require.NoError(t, client(t, inst).Ping(t.Context()).Err())
 }
 
-func TestEphemeralInstanceNeedsNoFolderAndExpiresKeys(t *testing.T) {
+func TestRedisInMemoryExpiresKeys(t *testing.T) {
 	t.Parallel()
-	inst := ephemeral(t)
+	inst := inMemory(t)
 	require.Contains(t, inst.Note, "in memory only")
 	rdb := client(t, inst)
 	require.NoError(t, rdb.Set(t.Context(), "k", "v", 300*time.Millisecond).Err())
@@ -34,19 +33,9 @@ func TestEphemeralInstanceNeedsNoFolderAndExpiresKeys(t *testing.T) {
 	<-inst.Done()
 }
 
-func TestValidateNamesWrongFields(t *testing.T) {
-	t.Parallel()
-	_, err := devredis.Start(t.Context(), devredis.Config{})
-	for _, field := range []string{"Dir", "StartTimeout", "StopTimeout"} {
-		require.ErrorContains(t, err, field)
-	}
-}
-
-func ephemeral(t *testing.T) *devredis.Instance {
+func inMemory(t *testing.T) *devredis.Instance {
 	t.Helper()
-	cfg := devredis.DefaultConfig()
-	cfg.Ephemeral = true
-	inst, err := devredis.Start(t.Context(), cfg)
+	inst, err := devredis.StartMemory("as the test needs")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = inst.Close() })
 	return inst

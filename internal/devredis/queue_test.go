@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"reprise/internal/devredis"
 	"reprise/internal/proctest"
 	"reprise/internal/redistest"
 )
@@ -18,13 +17,13 @@ import (
 // The queue works on both kinds of instance.
 func TestQueueRunsRetriesAndArchivesTasks(t *testing.T) {
 	t.Parallel()
-	t.Run(devredis.KindServer, func(t *testing.T) {
+	t.Run("redis-server", func(t *testing.T) {
 		t.Parallel()
 		queueCycle(t, client(t, start(t, t.TempDir())))
 	})
-	t.Run(devredis.KindMemory, func(t *testing.T) {
+	t.Run("in memory", func(t *testing.T) {
 		t.Parallel()
-		queueCycle(t, client(t, ephemeral(t)))
+		queueCycle(t, client(t, inMemory(t)))
 	})
 }
 

@@ -1,7 +1,6 @@
 // Package redistest runs a real redis-server in tests.
 //
-// DB and Addr use one server per test binary. The first call starts it, Wrap ends
-// it. Each test gets a logical database of its own; pub/sub and server
+// DB uses one server per test binary. The first call starts it, Wrap ends it. Each test gets a logical database of its own; pub/sub and server
 // settings are shared, so asynq's cancel messages reach every test of the binary
 // with the same task id. Tests that restart, freeze or configure Redis use
 // NewServer.

@@ -2,10 +2,13 @@ package redistest
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"sync"
 	"testing"
 	"time"
+
+	"reprise/internal/devredis/redisproc"
 )
 
 // Proxy forwards TCP connections to a server and breaks them on demand. It does
@@ -36,7 +39,7 @@ type trap struct {
 // NewProxy starts a proxy in front of target (host:port). It ends with the test.
 func NewProxy(tb testing.TB, target string) *Proxy {
 	tb.Helper()
-	ln, err := listen()
+	ln, err := redisproc.Listen()
 	if err != nil {
 		tb.Fatalf("redistest: start proxy: %s", err)
 	}
@@ -62,13 +65,6 @@ func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cutLocked()
-}
-
-// CutConnections resets all connections once; new ones are accepted.
-func (p *Proxy) CutConnections() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dropLinksLocked()
 }
 
 // Blackhole forwards requests and drops every answer until Restore. Connections
@@ -132,7 +128,7 @@ func (p *Proxy) Restore() {
 	if p.listener != nil || p.closed {
 		return
 	}
-	ln, err := listenAt(p.addr)
+	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", p.addr)
 	if err != nil {
 		panic("redistest: listen again on " + p.addr + ": " + err.Error())
 	}
@@ -151,10 +147,6 @@ func (p *Proxy) cutLocked() {
 		_ = p.listener.Close() // the only error is a second close
 		p.listener = nil
 	}
-	p.dropLinksLocked()
-}
-
-func (p *Proxy) dropLinksLocked() {
 	for l := range p.links {
 		l.reset()
 	}

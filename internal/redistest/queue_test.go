@@ -19,7 +19,7 @@ const queue = "q"
 func TestAgedLeaseIsRecoveredByANewServerAndAgedRetryRuns(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.DB(t)
-	proxy := redistest.NewProxy(t, redistest.Addr(t))
+	proxy := redistest.NewProxy(t, rdb.Options().Addr)
 	lost := sameDB(t, rdb, proxy.Addr())
 	enqueue(t, rdb, "lost", asynq.MaxRetry(3))
 

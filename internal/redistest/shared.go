@@ -3,29 +3,29 @@ package redistest
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"reprise/internal/devredis/redisproc"
 )
 
 // databases is the number of logical databases of the shared server, the limit of
 // concurrent tests of one binary that use DB.
 const databases = 1024
 
-// shared is the one redis-server of this test binary.
+// shared is the redis-server of this test binary. The first DB starts it.
 var shared struct {
-	mu   sync.Mutex
-	inst *instance
-	err  error // of the only start
+	once sync.Once
+	dir  string
+	proc *redisproc.Process // nil after a failed start
+	err  error              // of the start
 	free chan int
 }
-
-var prefixes atomic.Int64
 
 // M wraps a *testing.M. Its Run also ends the shared server, before
 // goleak.VerifyTestMain checks for leaks.
@@ -41,35 +41,21 @@ func (w M) Run() int {
 }
 
 func stopShared() {
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	if shared.inst != nil {
-		shared.inst.close()
-		shared.inst = nil
+	if shared.proc != nil {
+		_ = shared.proc.Stop(redisproc.StopTimeout) // its data is not needed
 	}
+	_ = os.RemoveAll(shared.dir)
 }
 
-func sharedServer(tb testing.TB) *instance {
-	tb.Helper()
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	if shared.inst == nil && shared.err == nil {
-		shared.inst, shared.err = launch("", "--databases", strconv.Itoa(databases))
-		shared.free = make(chan int, databases)
-		for i := range databases {
-			shared.free <- i
-		}
+func startShared() {
+	if shared.dir, shared.err = os.MkdirTemp("", "redistest-"); shared.err != nil {
+		return
 	}
-	if shared.err != nil {
-		tb.Fatalf("redistest: %s", shared.err)
+	shared.proc, shared.err = redisproc.Start(context.Background(), config(shared.dir, "--databases", strconv.Itoa(databases)))
+	shared.free = make(chan int, databases)
+	for i := range databases {
+		shared.free <- i
 	}
-	return shared.inst
-}
-
-// Addr is the host:port of the shared server.
-func Addr(tb testing.TB) string {
-	tb.Helper()
-	return sharedServer(tb).addr
 }
 
 // DB returns a client on an empty logical database that no other test uses. The
@@ -77,14 +63,17 @@ func Addr(tb testing.TB) string {
 // Addr and DB of its Options(), not a copy: go-redis has replaced zero values there.
 func DB(tb testing.TB) *redis.Client {
 	tb.Helper()
-	inst := sharedServer(tb)
+	shared.once.Do(startShared)
+	if shared.err != nil {
+		tb.Fatalf("redistest: %s", shared.err)
+	}
 	var db int
 	select {
 	case db = <-shared.free:
 	default:
 		tb.Fatalf("redistest: all %d databases are in use", databases)
 	}
-	rdb := redis.NewClient(&redis.Options{Addr: inst.addr, DB: db})
+	rdb := redis.NewClient(&redis.Options{Addr: shared.proc.Addr, DB: db})
 	tb.Cleanup(func() {
 		_ = rdb.Close() // the test may have closed it
 		shared.free <- db
@@ -97,24 +86,7 @@ func DB(tb testing.TB) *redis.Client {
 	return rdb
 }
 
-// URL is the URL of a client's server and database, without a password.
+// URL is the URL of the server and database of a client of DB.
 func URL(rdb *redis.Client) string {
-	o := rdb.Options()
-	if o.Network == "unix" {
-		return fmt.Sprintf("unix://%s?db=%d", o.Addr, o.DB)
-	}
-	return fmt.Sprintf("redis://%s/%d", o.Addr, o.DB)
-}
-
-// Prefix returns a key prefix that is unique in this binary. It contains the name
-// of the test and no braces, spaces or glob characters.
-func Prefix(tb testing.TB) string {
-	tb.Helper()
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
-			return r
-		}
-		return '-'
-	}, tb.Name())
-	return fmt.Sprintf("%s-%d:", name, prefixes.Add(1))
+	return fmt.Sprintf("redis://%s/%d", rdb.Options().Addr, rdb.Options().DB)
 }

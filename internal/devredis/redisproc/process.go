@@ -1,113 +1,167 @@
 package redisproc
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"reprise/internal/child"
 )
 
-// ErrNoBinary is returned when no redis-server is on PATH.
-var ErrNoBinary = errors.New("redis-server is not on PATH: run `apt-get install redis-server`")
+const (
+	startTimeout = time.Minute // includes loading the data
+	startTries   = 5           // with a free port, which another process may take first
+	probeTimeout = 2 * time.Second
 
-// Find returns the redis-server on PATH, or an error wrapping ErrNoBinary.
+	// StopTimeout is how long callers wait for a server that syncs its data at its end.
+	StopTimeout = 10 * time.Second
+)
+
+// errOther is returned when another server uses the address.
+var errOther = errors.New("another redis-server answers at this address")
+
+// Find returns the path of the redis-server on PATH.
 func Find() (string, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		return "", fmt.Errorf("look for redis-server: %w", ErrNoBinary)
+		return "", fmt.Errorf("redis-server is not on PATH; install it with `apt-get install redis-server`: %w", err)
 	}
 	return path, nil
 }
 
-// Config configures a redis-server.
+// Config configures a redis-server. It has no persistence unless Args enable it,
+// and never evicts keys.
 type Config struct {
-	// Binary is the redis-server to run.
-	Binary string
-	// Args are its arguments. With them it must listen on Network and Addr.
-	Args []string
-	// Network and Addr are dialled to check whether it is ready.
-	Network, Addr string
-	// Log receives stdout and stderr. It must be readable: errors quote its end.
-	Log *os.File
-	// Files are inherited as descriptors 3 and up.
-	Files []*os.File
-	// DeathSignal is the signal that the kernel sends the child when this process ends (Linux only).
-	DeathSignal syscall.Signal
+	Dir    string         // data folder
+	Socket string         // unix socket to listen on; empty: a TCP port of 127.0.0.1
+	Port   int            // TCP port; 0: a free one
+	Log    string         // file that stdout and stderr are appended to
+	Args   []string       // more arguments; of two values of a setting the later one counts
+	Files  []*os.File     // inherited as descriptors 3 and up
+	Death  syscall.Signal // sent to the server when this process ends (Linux only)
+}
+
+func (c Config) arguments() []string {
+	listen := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(c.Port)}
+	if c.Socket != "" {
+		listen = []string{"--port", "0", "--unixsocket", c.Socket, "--unixsocketperm", "700"}
+	}
+	return slices.Concat(listen, []string{
+		"--dir", c.Dir, "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", "--daemonize", "no", "--logfile", "",
+	}, c.Args)
 }
 
 // Process is a running redis-server. All methods are safe for concurrent use.
 type Process struct {
 	*child.Process
-	cfg  Config
-	stop sync.Once // only the first Stop signals
+	Addr string // 127.0.0.1:port, or the socket
+	Port int    // 0 for a socket
 }
 
-// Start runs the server and returns without waiting for it to be ready.
-func Start(cfg Config) (*Process, error) {
-	cmd := exec.Command(cfg.Binary, cfg.Args...) //nolint:gosec,noctx // the caller found it on PATH; Stop ends it, no context does
-	cmd.Stdout, cmd.Stderr = cfg.Log, cfg.Log
-	cmd.ExtraFiles = cfg.Files
-	p, err := child.Start(cmd, cfg.DeathSignal)
+// Start runs a redis-server and waits until it has loaded its data. It returns
+// an error that quotes the log if the server ends, or is not ready when ctx ends
+// or after a minute.
+func Start(ctx context.Context, c Config) (*Process, error) {
+	binary, err := Find()
 	if err != nil {
 		return nil, err
 	}
-	return &Process{Process: p, cfg: cfg}, nil
-}
-
-// Stop asks the child to end (SIGTERM: it syncs its AOF), waits at most grace,
-// then kills it. Calling it again waits for the first call's effect.
-func (p *Process) Stop(grace time.Duration) error {
-	p.stop.Do(func() { _ = p.Signal(syscall.SIGTERM) }) // it has ended, or is killed below
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-p.Done():
-		return nil
-	case <-timer.C:
-		p.Kill()
-		return fmt.Errorf("redis-server did not end within %s and was killed", grace)
+	if c.Socket != "" || c.Port != 0 {
+		return start(ctx, binary, c)
 	}
+	var last error
+	for range startTries {
+		if c.Port, err = freePort(); err != nil {
+			return nil, err
+		}
+		p, err := start(ctx, binary, c)
+		if err == nil {
+			return p, nil
+		}
+		last = err
+	}
+	return nil, last
 }
 
-// WaitReady returns when the child answers PING, which means that its data is
-// loaded. It returns an error that quotes the log when the child ends or ctx is
-// done first, and when another server answers at the address. The child keeps
-// running after an error.
-func (p *Process) WaitReady(ctx context.Context) error {
+func start(ctx context.Context, binary string, c Config) (*Process, error) {
+	network, addr := "unix", c.Socket
+	if addr == "" {
+		network, addr = "tcp", fmt.Sprintf("127.0.0.1:%d", c.Port)
+	}
+	cmd := exec.Command(binary, c.arguments()...) //nolint:gosec,noctx // found on PATH; Stop ends it, no context does
+	cmd.ExtraFiles = c.Files
+	running, err := child.StartLogged(cmd, c.Death, c.Log)
+	if err != nil {
+		return nil, err
+	}
+	if err := waitReady(ctx, running, network, addr); err != nil {
+		running.Kill()
+		return nil, err
+	}
+	return &Process{Process: running, Addr: addr, Port: c.Port}, nil
+}
+
+func waitReady(ctx context.Context, p *child.Process, network, addr string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		last := probe(ctx, p.cfg.Network, p.cfg.Addr, p.Pid())
+		last := probe(ctx, network, addr, p.Pid())
 		if last == nil || errors.Is(last, errOther) {
 			return last
 		}
 		select {
 		case <-p.Done():
-			return fmt.Errorf("redis-server ended while starting (%w); its log ends: %s", p.Cause(), p.logTail())
+			return fmt.Errorf("redis-server ended while starting (%w); its log ends: %s", p.Cause(), p.Tail())
 		case <-ctx.Done():
-			return fmt.Errorf("wait for redis-server to be ready: %w (%w); its log ends: %s", ctx.Err(), last, p.logTail())
+			return fmt.Errorf("wait for redis-server to be ready: %w (%w); its log ends: %s", ctx.Err(), last, p.Tail())
 		case <-tick.C:
 		}
 	}
 }
 
-// logTail is the end of the log on one line, for error messages.
-func (p *Process) logTail() string {
-	const most = 600
-	info, err := p.cfg.Log.Stat()
+// probe returns nil when the server at the address has loaded its data, and
+// errOther when it is not the process pid. A server that requires a password is
+// not asked for its process id. probe uses no go-redis client, which would log
+// every failed dial.
+func probe(ctx context.Context, network, addr string, pid int) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {
-		return "(no log)"
+		return fmt.Errorf("dial redis: %w", err)
 	}
-	from := max(info.Size()-most, 0)
-	buf := make([]byte, info.Size()-from)
-	n, _ := p.cfg.Log.ReadAt(buf, from) // a short read is quoted, too
-	lines := strings.FieldsFunc(strings.ToValidUTF8(string(buf[:n]), ""), func(r rune) bool { return r == '\n' || r == '\r' })
-	return strings.Join(lines, " | ")
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return fmt.Errorf("set the deadline of a probe: %w", err)
+	}
+	if _, err := io.WriteString(conn, "PING\r\nINFO server\r\n"); err != nil {
+		return fmt.Errorf("send PING: %w", err)
+	}
+	reply := bufio.NewScanner(conn)
+	for reply.Scan() {
+		line := reply.Text()
+		value, isID := strings.CutPrefix(line, "process_id:")
+		switch {
+		case strings.HasPrefix(line, "-NOAUTH"), isID && value == strconv.Itoa(pid):
+			return nil
+		case isID:
+			return errOther
+		case strings.HasPrefix(line, "-"):
+			return fmt.Errorf("redis is not ready: %s", line)
+		}
+	}
+	return fmt.Errorf("read the reply to PING: %w", errors.Join(reply.Err(), io.ErrUnexpectedEOF))
 }

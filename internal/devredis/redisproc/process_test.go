@@ -1,7 +1,7 @@
 package redisproc_test
 
 import (
-	"os"
+	"net"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -16,70 +16,53 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // It changes PATH, so it cannot run in parallel.
-func TestMissingBinaryErrorNamesThePackageToInstall(t *testing.T) {
+func TestMissingRedisServerErrorNamesThePackageToInstall(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := redisproc.Find()
-	require.ErrorIs(t, err, redisproc.ErrNoBinary)
+	_, err := redisproc.Start(t.Context(), config(t))
 	require.ErrorContains(t, err, "apt-get install redis-server")
 }
 
-func TestServerBecomesReadyAndStops(t *testing.T) {
+func TestServerAnswersWhenStartReturnsUntilItIsStopped(t *testing.T) {
 	t.Parallel()
-	p, socket := run(t)
-	require.NoError(t, p.WaitReady(t.Context()))
-	require.NoError(t, redisproc.Ping(t.Context(), "unix", socket))
+	p, err := redisproc.Start(t.Context(), config(t))
+	require.NoError(t, err)
+	t.Cleanup(p.Kill)
+	conn, err := net.Dial("tcp", p.Addr)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
 	require.NoError(t, p.Stop(time.Minute))
-	<-p.Done()
-	require.Error(t, redisproc.Ping(t.Context(), "unix", socket))
-	require.NoError(t, p.Stop(time.Second), "stopping again")
-	require.Error(t, p.Signal(syscall.SIGCONT))
+	require.NoError(t, p.Wait(), "the exit code is 0")
+	_, err = net.Dial("tcp", p.Addr)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 
-func TestStopKillsAServerThatDoesNotEnd(t *testing.T) {
+func TestServerWithAPasswordIsReady(t *testing.T) {
 	t.Parallel()
-	p, _ := run(t)
-	require.NoError(t, p.WaitReady(t.Context()))
-	require.NoError(t, p.Signal(syscall.SIGSTOP))
-	require.ErrorContains(t, p.Stop(50*time.Millisecond), "was killed")
-	<-p.Done()
+	p, err := redisproc.Start(t.Context(), config(t, "--requirepass", "secret"))
+	require.NoError(t, err)
+	p.Kill()
 }
 
 func TestStartErrorQuotesTheLog(t *testing.T) {
 	t.Parallel()
-	p, _ := run(t, "--no-such-setting", "1")
-	err := p.WaitReady(t.Context())
+	_, err := redisproc.Start(t.Context(), config(t, "--no-such-setting", "1"))
 	require.ErrorContains(t, err, "ended while starting")
 	require.ErrorContains(t, err, "no-such-setting")
 }
 
-func TestAnotherServerAtTheAddressIsAnError(t *testing.T) {
+func TestStartFailsIfAnotherServerHasThePort(t *testing.T) {
 	t.Parallel()
-	first, socket := run(t)
-	require.NoError(t, first.WaitReady(t.Context()))
-	other := begin(t, socket, "--port", "0", "--unixsocket", socket+"2", "--save", "")
-	require.ErrorContains(t, other.WaitReady(t.Context()), "another redis-server")
+	first, err := redisproc.Start(t.Context(), config(t))
+	require.NoError(t, err)
+	t.Cleanup(first.Kill)
+	conf := config(t, "--port", "0", "--unixsocket", filepath.Join(t.TempDir(), "s"))
+	conf.Port = first.Port
+	_, err = redisproc.Start(t.Context(), conf)
+	require.ErrorContains(t, err, "another redis-server")
 }
 
-func run(t *testing.T, args ...string) (*redisproc.Process, string) {
+func config(t *testing.T, args ...string) redisproc.Config {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "redisproc-") //nolint:usetesting // t.TempDir is too long for a socket
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "s")
-	return begin(t, socket, append([]string{"--port", "0", "--unixsocket", socket, "--save", ""}, args...)...), socket
-}
-
-func begin(t *testing.T, addr string, args ...string) *redisproc.Process {
-	t.Helper()
-	binary, err := redisproc.Find()
-	require.NoError(t, err)
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = log.Close() })
-	p, err := redisproc.Start(redisproc.Config{
-		Binary: binary, Args: args, Network: "unix", Addr: addr, Log: log, DeathSignal: syscall.SIGKILL,
-	})
-	require.NoError(t, err)
-	t.Cleanup(p.Kill)
-	return p
+	dir := t.TempDir()
+	return redisproc.Config{Dir: dir, Log: filepath.Join(dir, "redis.log"), Args: args, Death: syscall.SIGKILL}
 }

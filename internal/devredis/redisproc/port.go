@@ -1,4 +1,4 @@
-package redistest
+package redisproc
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 // connection takes the port of a server that is down for a moment.
 const firstPort, lastPort = 18000, 32000
 
-// listen opens a loopback listener on a free port of that range.
-func listen() (net.Listener, error) {
+// Listen opens a listener on a free loopback port below the ephemeral range.
+func Listen() (net.Listener, error) {
 	var last error
 	for range 100 {
-		ln, err := listenAt(fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort)))
+		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort))
+		ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 		if err == nil {
 			return ln, nil
 		}
@@ -24,17 +25,9 @@ func listen() (net.Listener, error) {
 	return nil, fmt.Errorf("find a free loopback port: %w", last)
 }
 
-func listenAt(addr string) (net.Listener, error) {
-	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
-	}
-	return ln, nil
-}
-
 // freePort returns a loopback port without a listener.
 func freePort() (int, error) {
-	ln, err := listen()
+	ln, err := Listen()
 	if err != nil {
 		return 0, err
 	}
