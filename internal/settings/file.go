@@ -7,42 +7,57 @@ import (
 	"io"
 	"maps"
 	"os"
-	"reprise/internal/text"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/viper"
 	"go.yaml.in/yaml/v3"
+
+	"reprise/internal/text"
 )
 
 const fileSuffix = "_file"
 
-// readFile reads the settings file into v. Its warnings name the keys of ks
-// that are used in lower case.
-func readFile(v *viper.Viper, src Source, ks keys) (warnings []string, err error) {
+// quotedText is where an error of the YAML reader quotes the file, which may hold a secret.
+var quotedText = regexp.MustCompile("(?s) '.{2,}'|`.*`")
+
+// readFile returns the values of the settings file with keys in lower case, and a warning for each key of ks that
+// the file spells in another case. It refuses what viper ignores: a key that occurs in two spellings, and a second
+// document.
+func readFile(src Source, ks keys) (values map[string]any, warnings []string, err error) {
+	values = map[string]any{}
 	file := configFile(src)
 	if file == "" {
-		return nil, nil
+		return values, nil, nil
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("open settings file: %w", err)
+		return nil, nil, fmt.Errorf("open settings file: %w", err)
 	}
+	v := viper.NewWithOptions(viper.KeyDelimiter("\x00")) // names in maps may have dots
 	v.SetConfigType("yaml")
-	warnings, err = checkSpelling(raw, ks)
-	if err := errors.Join(v.ReadConfig(bytes.NewReader(raw)), err); err != nil {
-		return nil, fmt.Errorf("read settings file %s: %w", file, err)
+	if err := v.ReadConfig(bytes.NewReader(raw)); err != nil {
+		return nil, nil, fmt.Errorf("read settings file %s: %s", file, quotedText.ReplaceAllString(err.Error(), ""))
 	}
-	return warnings, nil
+	if warnings, err = checkSpelling(raw, ks); err != nil {
+		return nil, nil, fmt.Errorf("read settings file %s: %w", file, err)
+	}
+	for _, name := range append(v.AllKeys(), ks.within("")...) { // viper lists no key for an empty section
+		top, _, _ := strings.Cut(name, "\x00")
+		if value := v.Get(top); value != nil || v.InConfig(top) {
+			values[top] = value
+		}
+	}
+	return values, warnings, nil
 }
 
-// checkSpelling refuses what viper ignores: a key that is there twice in
-// different case, of which one value would win by chance, and a second document.
+// checkSpelling returns the warnings and the errors of readFile about the spelling of keys.
 func checkSpelling(file []byte, ks keys) (warnings []string, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(file))
 	var first, second yaml.Node
 	if err := decoder.Decode(&first); err != nil {
-		return nil, nil //nolint:nilerr // empty, or no YAML: viper reports it
+		return nil, nil //nolint:nilerr // the file is empty: viper has reported other errors
 	}
 	if !errors.Is(decoder.Decode(&second), io.EOF) {
 		return nil, errors.New("it has a second document (---), which would not be read")
@@ -108,7 +123,7 @@ func (c *keyCheck) section(values any, path, pattern string) {
 			secret, isFile := strings.CutSuffix(name, fileSuffix)
 			switch k, _ := c.keys.find(join(pattern, secret)); {
 			case isFile && k.secret():
-				if err := readSecret(values, secret); err != nil {
+				if err := readSecret(values, secret, join(path, secret)); err != nil {
 					c.fail(at, err)
 				}
 			case anyName:
@@ -137,15 +152,15 @@ func (c *keyCheck) unknown(name, section string, known []string) {
 	}
 }
 
-// readSecret replaces base_file by base in a section.
-func readSecret(section map[string]any, base string) error {
+// readSecret replaces base_file by base, whose path is key, in a section.
+func readSecret(section map[string]any, base, key string) error {
 	file, ok := section[base+fileSuffix].(string)
 	if t, given := section[base+fileSuffix].(argument); given {
 		file, ok = string(t), true
 	}
 	delete(section, base+fileSuffix)
 	if section[base] != nil {
-		return fmt.Errorf("set together with %s: use one", base)
+		return fmt.Errorf("set together with %s: use one", key)
 	}
 	if !ok || strings.TrimSpace(file) == "" {
 		return errors.New("expected the path of a file")

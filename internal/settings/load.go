@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
 )
 
 // Source says where settings come from. The zero value reads nothing.
@@ -47,24 +46,14 @@ func Load(into any, src Source) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := viper.NewWithOptions(viper.KeyDelimiter("\x00")) // the names in maps may have dots
 	l := &Loaded{origins: map[string]string{}}
-	if l.Warnings, err = readFile(v, src, ks); err != nil {
-		return nil, err
-	}
-	given, err := l.given(src, ks)
+	values, warnings, err := readFile(src, ks)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.MergeConfigMap(given); err != nil {
-		return nil, fmt.Errorf("merge settings: %w", err)
-	}
-	values := map[string]any{}
-	for _, name := range append(v.AllKeys(), ks.within("")...) { // an empty section has no keys in viper
-		top, _, _ := strings.Cut(name, "\x00")
-		if value := v.Get(top); value != nil || v.InConfig(top) {
-			values[top] = value
-		}
+	l.Warnings = warnings
+	if err := l.override(values, src, ks); err != nil {
+		return nil, err
 	}
 	check := keyCheck{keys: ks, shared: src.Shared}
 	check.section(values, "", "")
@@ -82,34 +71,26 @@ func Load(into any, src Source) (*Loaded, error) {
 	return l, nil
 }
 
-// given is what variables and flags set, as nested maps. Lists and maps of
-// sections come from the file only.
-func (l *Loaded) given(src Source, ks keys) (map[string]any, error) {
-	out := map[string]any{}
-	put := func(key, origin string, value any) {
-		section, parts := out, strings.Split(key, ".")
-		for _, part := range parts[:len(parts)-1] {
-			if section[part] == nil {
-				section[part] = map[string]any{}
-			}
-			section, _ = section[part].(map[string]any)
-		}
-		section[parts[len(parts)-1]] = value
-		l.origins[key] = origin
-	}
+// override writes what variables and flags set into the values of the file. Keys below a list or a map are only in
+// the file. A secret replaces the file of an earlier source, and the reverse.
+func (l *Loaded) override(values map[string]any, src Source, ks keys) error {
 	for _, k := range ks {
+		given := map[string]string{}
 		for _, path := range []string{k.path, k.path + fileSuffix} {
 			value := Getenv(src.Environ, EnvName(path))
 			if value != "" && !k.fileOnly() && (path == k.path || k.secret()) {
-				put(path, EnvName(path), argument(value))
+				given[path] = value
+				l.origins[path] = EnvName(path)
 			}
 		}
+		replace(values, k, given)
 	}
-	for key, name := range src.FlagNames {
-		flag := src.Flags.Lookup(name)
-		if _, ok := ks.find(key); !ok {
-			return nil, fmt.Errorf("flag --%s is bound to %q, which is no key", name, key)
+	for path, name := range src.FlagNames {
+		k, ok := ks.find(path)
+		if !ok {
+			return fmt.Errorf("flag --%s is bound to %q, which is no key", name, path)
 		}
+		flag := src.Flags.Lookup(name)
 		if flag == nil || !flag.Changed {
 			continue
 		}
@@ -117,9 +98,37 @@ func (l *Loaded) given(src Source, ks keys) (map[string]any, error) {
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
 		}
-		put(key, "--"+name, argument(value))
+		replace(values, k, map[string]string{path: value})
+		l.origins[path] = "--" + name
 	}
-	return out, nil
+	return nil
+}
+
+// replace replaces a key and the key of its secret's file by the given ones, unless none is given. A section of
+// another type keeps its value, which decoding refuses.
+func replace(values map[string]any, k key, given map[string]string) {
+	if len(given) == 0 {
+		return
+	}
+	parts := strings.Split(k.path, ".")
+	sections, last := parts[:len(parts)-1], parts[len(parts)-1]
+	for _, part := range sections {
+		if values[part] == nil {
+			values[part] = map[string]any{}
+		}
+		inner, ok := values[part].(map[string]any)
+		if !ok {
+			return
+		}
+		values = inner
+	}
+	delete(values, last)
+	if k.secret() {
+		delete(values, last+fileSuffix)
+	}
+	for path, value := range given {
+		values[last+strings.TrimPrefix(path, k.path)] = argument(value)
+	}
 }
 
 // finish lower-cases names, checks ranges and looks for variables that no

@@ -115,7 +115,7 @@ func TestErrorsNameTheKeyAndShowNoValue(t *testing.T) {
 		"not a number":                   {"share: .nan", "share: expected a number"},
 		"value in a map":                 {"weights: {live: x}", "weights.live: expected a whole number"},
 		"a missing secret file":          {"sources: [{token_file: /no/such}]", "sources[0].token_file: read secret: "},
-		"secret and file":                {"sources: [{token: a, token_file: /b}]", "sources[0].token_file: set together with token: use one"},
+		"secret and file":                {"sources: [{token: a, token_file: /b}]", "sources[0].token_file: set together with sources[0].token: use one"},
 		"file suffix on a plain key":     {"slots_file: /b", "slots_file: unknown key"},
 		"text for an optional number":    {"sources: [{own: {most: sesame}}]", "sources[0].own.most: expected a whole number, got text"},
 		"number for an optional section": {"sources: [{own: 4}]", "sources[0].own: expected a section with keys, got a number"},
@@ -217,6 +217,47 @@ variable:
 		out.Reset()
 		require.NoError(t, settings.Print(&out, &cfg))
 		require.Contains(t, out.String(), "redis.url: ********\n")
+	}
+}
+
+func TestSecretAndItsFileReplaceEachOtherInALaterSource(t *testing.T) {
+	t.Parallel()
+	named := func(content string) string { return file(t, content) }
+	parsed := func(args ...string) *pflag.FlagSet {
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		flags.String("redis", "", "")
+		require.NoError(t, flags.Parse(args))
+		return flags
+	}
+	for name, c := range map[string]struct {
+		yaml    string
+		environ []string
+		flags   *pflag.FlagSet
+		want    string
+	}{
+		"a variable replaces the file of the settings file": {"redis: {url_file: /no/such}", []string{"REPRISE_REDIS_URL=redis://env"}, parsed(), "redis://env"},
+		"the file of a variable replaces the settings file": {"redis: {url: redis://file}", []string{"REPRISE_REDIS_URL_FILE=" + named("redis://env")}, parsed(), "redis://env"},
+		"a flag replaces the file of a variable":            {"", []string{"REPRISE_REDIS_URL_FILE=/no/such"}, parsed("--redis=redis://flag"), "redis://flag"},
+	} {
+		cfg := defaults()
+		_, err := settings.Load(&cfg, settings.Source{
+			Environ: append(c.environ, "REPRISE_CONFIG="+named(c.yaml)), Flags: c.flags, FlagNames: map[string]string{"redis.url": "redis"},
+		})
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, cfg.Redis.URL, name)
+	}
+	cfg := defaults()
+	_, err := settings.Load(&cfg, settings.Source{Environ: []string{"REPRISE_REDIS_URL=redis://env", "REPRISE_REDIS_URL_FILE=/b"}})
+	require.ErrorContains(t, err, "redis.url_file (REPRISE_REDIS_URL_FILE): set together with redis.url: use one")
+}
+
+func TestErrorOfTheYAMLReaderQuotesNoValue(t *testing.T) {
+	t.Parallel()
+	for _, yaml := range []string{"sources: [{token: *sesame}]", "slots: !!int ses`ame", "sesame", "? {a: sesame}\n: 1", "a: [sesame: {"} {
+		_, err := load(t, yaml)
+		require.ErrorContains(t, err, "read settings file", yaml)
+		require.NotContains(t, err.Error(), "sesame", yaml)
+		require.NotContains(t, err.Error(), "ame`", yaml)
 	}
 }
 
