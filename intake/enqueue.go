@@ -38,10 +38,16 @@ func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progres
 	}
 	var rest []int
 	for i := range plan.Items {
-		switch plan.Items[i].Status {
+		switch it := &plan.Items[i]; it.Status {
+		case Failed:
+			it.Status, it.Reason = ToQueue, ""
+			if it.first != nil {
+				it.Status = SameContent
+			}
+			rest = append(rest, i)
 		case ToQueue, AlreadyQueued, AlreadyDone, SameContent:
 			rest = append(rest, i)
-		case Queued, Refused, Failed: // decided
+		case Queued, Refused: // decided
 		}
 	}
 	total := len(rest)

@@ -100,7 +100,7 @@ func (e *expansion) argument(ctx context.Context, arg string) error {
 		e.refuse(`""`, "is an empty argument: name a file, a folder, a pattern or a URL")
 		return nil
 	case isURL(arg):
-		e.out = append(e.out, input{name: tasks.RedactURL(arg), url: arg})
+		e.out = append(e.out, input{name: tasks.RedactURL(arg), url: strings.TrimSpace(arg)})
 		return nil
 	}
 	info, err := os.Stat(arg)
@@ -109,7 +109,7 @@ func (e *expansion) argument(ctx context.Context, arg string) error {
 		return e.folder(ctx, arg)
 	case err == nil:
 		e.out = append(e.out, input{name: arg, path: arg})
-	case missing && otherURL(arg):
+	case otherURL(arg):
 		e.refuse(tasks.RedactURL(arg), "is a URL that AudD cannot fetch: only http and https work")
 	case missing && strings.ContainsAny(arg, "*?["):
 		return e.pattern(ctx, arg)

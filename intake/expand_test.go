@@ -63,6 +63,9 @@ func TestPatternsURLsAndMissingFiles(t *testing.T) {
 	require.Equal(t, []string{p("*.mp3") + " matches no file", p("no.wav") + " does not exist", p("[") + " is neither an existing file nor a valid pattern"},
 		expanded(t, nil, p("*.mp3"), p("no.wav"), p("[")))
 	require.Equal(t, []string{"https://h/a.mp3"}, expanded(t, nil, "https://user:pw@h/a.mp3?X-Amz-Signature=sesame"))
+	require.Equal(t, []string{"https://h/a.mp3"}, expanded(t, strings.NewReader("  https://h/a.mp3?sig=sesame"), "-"))
+	require.Equal(t, []string{"s3://h/a is a URL that AudD cannot fetch: only http and https work"},
+		expanded(t, nil, "s3://h/a?sig=sesame"+strings.Repeat("x", 300)), "a name too long for a file shows no signature")
 	require.Equal(t, []string{`"" is an empty argument: name a file, a folder, a pattern or a URL`}, expanded(t, nil, ""))
 }
 

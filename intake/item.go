@@ -126,10 +126,7 @@ func (it *Item) setID(id int64) error {
 func newPayload(req Request, audio tasks.Input) (tasks.Payload, int64, error) {
 	p, err := tasks.New(req.Path, audio, req.Params, req.MaxUnits)
 	if err != nil {
-		if audio.Kind == tasks.URLInput {
-			return p, 0, refusal("is not a valid URL: it must have http:// or https:// and a host")
-		}
-		return p, 0, refusal(err.Error())
+		return p, 0, refusal("cannot be queued: " + err.Error())
 	}
 	units, bounded := p.Units(false)
 	switch {

@@ -207,7 +207,7 @@ func checkHeader(names []string) string {
 		case name == "":
 			return fmt.Sprintf("has no name for column %d: the first line must name the columns", i+1)
 		case !knownColumn(name):
-			return fmt.Sprintf("has an unknown column %.40q: the first line must name the columns, which are %s", name, columnList)
+			return fmt.Sprintf("has an unknown column %s: the first line must name the columns, which are %s", shownName(name), columnList)
 		case slices.Contains(names[:i], name):
 			return fmt.Sprintf("has the column %q twice", name)
 		}

@@ -22,6 +22,15 @@ const columnList = "audio_id, file, url, external_id, source, metadata or meta.N
 
 func knownColumn(name string) bool { return metaColumn(name) != "" || slices.Contains(columns, name) }
 
+// shownName quotes the name of an unknown column. In a file without a header it is a value, which may be a signed
+// URL.
+func shownName(name string) string {
+	if strings.Contains(name, "://") {
+		name = tasks.RedactURL(name)
+	}
+	return fmt.Sprintf("%.40q", name)
+}
+
 // columnName is the normal form of a column: lower case, except for the NAME of meta.NAME.
 func columnName(raw string) string {
 	raw = strings.TrimSpace(raw)
@@ -88,7 +97,7 @@ func (row *manifestRow) setJSON(column string, raw json.RawMessage) {
 	var text string
 	switch {
 	case !knownColumn(column):
-		row.fail("has an unknown field %q: the fields are %s", column, columnList)
+		row.fail("has an unknown field %s: the fields are %s", shownName(column), columnList)
 	case bytes.Equal(raw, []byte("null")):
 	case name != "":
 		row.addMeta(name, raw)

@@ -9,13 +9,13 @@ import (
 
 // isURL reports whether an argument is an http or https URL.
 func isURL(arg string) bool {
-	scheme, _, ok := strings.Cut(arg, "://")
+	scheme, _, ok := strings.Cut(strings.TrimSpace(arg), "://")
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
 // otherURL reports whether an argument is a URL with another scheme.
 func otherURL(arg string) bool {
-	scheme, _, ok := strings.Cut(arg, "://")
+	scheme, _, ok := strings.Cut(strings.TrimSpace(arg), "://")
 	rest := strings.TrimLeft(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.")
 	return ok && scheme != "" && rest == "" && !isURL(arg)
 }

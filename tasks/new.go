@@ -41,7 +41,7 @@ func New(path Path, in Input, params Params, maxUnits int64) (Payload, error) {
 	p := Payload{Version: PayloadVersion, Path: path, Input: in, Params: params, MaxUnits: maxUnits}
 	p.Key = Key(path, in, params)
 	if err := p.Validate(); err != nil {
-		return Payload{}, fmt.Errorf("build %s task: %w", path, err)
+		return Payload{}, err
 	}
 	return p, nil
 }
