@@ -117,6 +117,13 @@ func (a *app) follow(ctx context.Context, in *intake.Intake, plan *intake.Plan) 
 		a.printTotals(results)
 	}
 	if err != nil {
+		if a.json {
+			r := a.report(plan, results)
+			r.Interrupted = true
+			if err := a.JSON(r); err != nil {
+				return err
+			}
+		}
 		return stopped(ctx, err, "the tasks stay queued; run the same command again to see the rest")
 	}
 	return a.finish(plan, results, nil)
