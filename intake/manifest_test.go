@@ -163,7 +163,7 @@ func TestUnusableManifestIsRefusedAsAWhole(t *testing.T) {
 		"Latin-1 header":        {"audio_id,file,meta.k\xfcnstler\n1,a.wav,x\n", "songs line 1: is not UTF-8 but another encoding"},
 		"unknown column":        {"\naudio_id,file,artist\n1,a.wav,x\n", `songs line 2: has an unknown column "artist": the first line must name the columns, which are audio_id`},
 		"no header":             {"1,a.wav\n", `songs line 1: has an unknown column "1"`},
-		"a URL for a header":     {"https://user:sesame@h/a.mp3?sig=sesame,1\n", `songs line 1: has an unknown column "https://h/a.mp3"`},
+		"a URL for a header":    {"https://user:sesame@h/a.mp3?sig=sesame,1\n", `songs line 1: has an unknown column "https://h/a.mp3"`},
 		"column twice":          {"audio_id,file,File\n", `songs line 1: has the column "file" twice`},
 		"column without a name": {"audio_id,file,\n", "songs line 1: has no name for column 3"},
 		"neither file nor url":  {"audio_id,external_id\n", "songs line 1: has neither a column file nor a column url"},
