@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 )
 
@@ -14,50 +15,42 @@ const maxAdminBody = 16 << 20
 
 // adminHandler serves /_sim/; doc.go lists the endpoints. Bill and limits do not count its requests.
 func (s *Simulator) adminHandler() http.Handler {
+	type object map[string]any
 	mux := http.NewServeMux()
-	for pattern, f := range map[string]func(r *http.Request, body []byte) (any, error){
-		"GET /_sim/bill":    func(r *http.Request, _ []byte) (any, error) { return s.billed(r.URL.Query().Get("lines") != "0"), nil },
-		"GET /_sim/catalog": func(*http.Request, []byte) (any, error) { return s.Catalog(), nil },
-		"GET /_sim/held": func(*http.Request, []byte) (any, error) {
+	for pattern, f := range map[string]func(q url.Values, body []byte) (any, error){
+		"GET /_sim/bill":    func(q url.Values, _ []byte) (any, error) { return s.billed(q.Get("lines") != "0"), nil },
+		"GET /_sim/catalog": func(url.Values, []byte) (any, error) { return s.Catalog(), nil },
+		"GET /_sim/held": func(url.Values, []byte) (any, error) {
 			held := s.Held()
-			return heldList{Count: len(held), Held: held}, nil
+			return object{"count": len(held), "held": held}, nil
 		},
 		"GET /_sim/requests": s.adminRequests,
-		"GET /_sim/rules":    func(*http.Request, []byte) (any, error) { return s.Rules(), nil },
-		"POST /_sim/rules":   func(_ *http.Request, body []byte) (any, error) { return s.adminRules(body, false) },
-		"PUT /_sim/rules":    func(_ *http.Request, body []byte) (any, error) { return s.adminRules(body, true) },
-		"DELETE /_sim/rules": func(r *http.Request, _ []byte) (any, error) {
-			return map[string]int{"removed": s.RemoveRules(r.URL.Query()["id"]...)}, nil
-		},
-		"GET /_sim/limits": func(r *http.Request, _ []byte) (any, error) {
-			path := r.URL.Query().Get("path")
+		"GET /_sim/rules":    func(url.Values, []byte) (any, error) { return s.Rules(), nil },
+		"POST /_sim/rules":   func(_ url.Values, body []byte) (any, error) { return s.adminRules(body, false) },
+		"PUT /_sim/rules":    func(_ url.Values, body []byte) (any, error) { return s.adminRules(body, true) },
+		"DELETE /_sim/rules": func(q url.Values, _ []byte) (any, error) { return object{"removed": s.RemoveRules(q["id"]...)}, nil },
+		"GET /_sim/limits": func(q url.Values, _ []byte) (any, error) {
+			path := q.Get("path")
 			return s.Limits(path).json(path), nil
 		},
-		"POST /_sim/limits": s.adminLimits,
-		"POST /_sim/tokens": s.adminToken,
-		"POST /_sim/hold":   s.adminHold,
-		"POST /_sim/release": func(r *http.Request, _ []byte) (any, error) {
-			return map[string]int{"released": s.Release(r.URL.Query().Get("id"))}, nil
-		},
-		"POST /_sim/reset": func(*http.Request, []byte) (any, error) { s.Reset(); return map[string]bool{"reset": true}, nil },
+		"POST /_sim/limits":  func(_ url.Values, body []byte) (any, error) { return s.adminLimits(body) },
+		"POST /_sim/tokens":  func(_ url.Values, body []byte) (any, error) { return s.adminToken(body) },
+		"POST /_sim/hold":    func(_ url.Values, body []byte) (any, error) { return s.adminHold(body) },
+		"POST /_sim/release": func(q url.Values, _ []byte) (any, error) { return object{"released": s.Release(q.Get("id"))}, nil },
+		"POST /_sim/reset":   func(url.Values, []byte) (any, error) { s.Reset(); return object{"reset": true}, nil },
 	} {
 		mux.HandleFunc(pattern, adminFunc(f))
 	}
 	return mux
 }
 
-type heldList struct {
-	Count int    `json:"count"`
-	Held  []Held `json:"held"`
-}
-
 // adminFunc answers the value of f as JSON. An error is a mistake of the caller and becomes HTTP 400 with its text.
-func adminFunc(f func(r *http.Request, body []byte) (any, error)) http.HandlerFunc {
+func adminFunc(f func(q url.Values, body []byte) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var value any
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAdminBody))
 		if err == nil {
-			value, err = f(r, body)
+			value, err = f(r.URL.Query(), body)
 		}
 		w.Header().Set("Content-Type", kindJSON)
 		if err != nil {
@@ -70,8 +63,7 @@ func adminFunc(f func(r *http.Request, body []byte) (any, error)) http.HandlerFu
 	}
 }
 
-func (s *Simulator) adminRequests(r *http.Request, _ []byte) (any, error) {
-	q := r.URL.Query()
+func (s *Simulator) adminRequests(q url.Values, _ []byte) (any, error) {
 	f := Filter{Path: q.Get("path"), Hash: q.Get("hash"), Name: q.Get("name"), Outcome: q.Get("outcome")}
 	for name, set := range map[string]func(n int64){
 		"audio_id": func(n int64) { f.AudioID = &n },
@@ -101,7 +93,7 @@ func (s *Simulator) adminRules(body []byte, replace bool) (any, error) {
 }
 
 // adminLimits changes the fields that are present.
-func (s *Simulator) adminLimits(_ *http.Request, body []byte) (any, error) {
+func (s *Simulator) adminLimits(body []byte) (any, error) {
 	var in limitsJSON
 	if err := decodeStrict(body, &in); err != nil {
 		return nil, err
@@ -113,7 +105,7 @@ func (s *Simulator) adminLimits(_ *http.Request, body []byte) (any, error) {
 	return in, s.SetLimits(in.Path, in.limits())
 }
 
-func (s *Simulator) adminToken(_ *http.Request, body []byte) (any, error) {
+func (s *Simulator) adminToken(body []byte) (any, error) {
 	var t Token
 	if err := decodeStrict(body, &t); err != nil {
 		return nil, err
@@ -125,7 +117,7 @@ func (s *Simulator) adminToken(_ *http.Request, body []byte) (any, error) {
 	return t, nil
 }
 
-func (s *Simulator) adminHold(_ *http.Request, body []byte) (any, error) {
+func (s *Simulator) adminHold(body []byte) (any, error) {
 	var h Hold
 	err := decodeStrict(body, &h)
 	if err == nil {

@@ -1,7 +1,6 @@
 package auddsim
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -26,22 +25,8 @@ const kindJSON = "application/json; charset=utf-8"
 
 // success is AudD's envelope around a result. nil omits the key.
 func (c *call) success(result json.RawMessage, outcome string) answer {
-	var b bytes.Buffer
-	b.WriteString(`{"status":"success"`)
-	if result != nil {
-		b.WriteString(`,"result":`)
-		b.Write(result)
-	}
-	b.WriteString(c.executionTime() + "}")
-	return answer{status: http.StatusOK, kind: kindJSON, body: b.Bytes(), outcome: outcome}
-}
-
-// executionTime is the field that enterprise adds to every answer; "" for other paths.
-func (c *call) executionTime() string {
-	if c.sub.path != PathEnterprise {
-		return ""
-	}
-	return `,"execution_time":"` + time.Since(c.entry.At).String() + `"`
+	return answer{status: http.StatusOK, kind: kindJSON, outcome: outcome,
+		body: []byte(`{"status":"success"` + resultField(result) + c.executionTime() + "}")}
 }
 
 // codeAnswer builds AudD's error response for a code, with AudD's standard message.
@@ -51,20 +36,30 @@ func (c *call) codeAnswer(code int) answer {
 
 // codeAnswerText writes any bytes as the text, and a result beside the error unless it is nil.
 func (c *call) codeAnswerText(code int, text string, result json.RawMessage) answer {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"status":"error","error":{"error_code":%d,"error_message":%s}`, code, quote(text))
-	if result != nil {
-		b.WriteString(`,"result":`)
-		b.Write(result)
+	params := fmt.Sprintf(`"request_params":%s,"request_api_method":%s,"request_http_method":%s`,
+		c.echo(), quote(c.entry.Path), quote(c.entry.Method))
+	if c.entry.Path == PathEnterprise {
+		params = `"requested_params":` + c.echo()
 	}
-	if c.sub.path == PathEnterprise {
-		b.WriteString(`,"requested_params":` + c.echo())
-	} else {
-		fmt.Fprintf(&b, `,"request_params":%s,"request_api_method":%s,"request_http_method":%s`, c.echo(), quote(c.sub.path), quote(c.r.Method))
+	return answer{status: http.StatusOK, kind: kindJSON, code: code, outcome: "code_" + strconv.Itoa(code),
+		body: fmt.Appendf(nil, `{"status":"error","error":{"error_code":%d,"error_message":%s}%s,%s,`+
+			`"see api documentation":"https://docs.audd.io","contact us":"api@audd.io"%s}`,
+			code, quote(text), resultField(result), params, c.executionTime())}
+}
+
+func resultField(result json.RawMessage) string {
+	if result == nil {
+		return ""
 	}
-	b.WriteString(`,"see api documentation":"https://docs.audd.io","contact us":"api@audd.io"`)
-	b.WriteString(c.executionTime() + "}")
-	return answer{status: http.StatusOK, kind: kindJSON, body: b.Bytes(), code: code, outcome: "code_" + strconv.Itoa(code)}
+	return `,"result":` + string(result)
+}
+
+// executionTime is the field that enterprise adds to every response; "" for other paths.
+func (c *call) executionTime() string {
+	if c.entry.Path != PathEnterprise {
+		return ""
+	}
+	return `,"execution_time":"` + time.Since(c.entry.At).String() + `"`
 }
 
 // echo repeats the fields of the request as AudD does, with the token masked and the full URL.

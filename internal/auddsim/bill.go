@@ -88,21 +88,6 @@ func (c *Counts) add(o Counts) {
 	}
 }
 
-func (c *Counts) charge(units int64) {
-	c.Units += units
-	c.Charges++
-}
-
-func (c *Counts) finish(e *Request) {
-	c.Requests++
-	if e.Complete {
-		c.Complete++
-	} else {
-		c.Partial++
-	}
-	c.Outcomes[e.Outcome]++
-}
-
 type contentKey struct{ token, path, hash, name string }
 
 type uploadKey struct {
@@ -131,7 +116,8 @@ func (l *ledger) reset() {
 	l.contents, l.uploads = map[contentKey]*ContentBill{}, map[uploadKey]*UploadBill{}
 }
 
-func (l *ledger) contentLocked(e *Request) *ContentBill {
+// countsLocked returns the counts that a request adds to: the sums, its content's and its upload slot's.
+func (l *ledger) countsLocked(e *Request) []*Counts {
 	key := contentKey{e.token, e.Path, e.Hash, ""}
 	if e.Hash == "" {
 		key.name = e.Name
@@ -141,7 +127,10 @@ func (l *ledger) contentLocked(e *Request) *ContentBill {
 		c = &ContentBill{Token: e.token, Path: e.Path, Hash: e.Hash, Name: e.Name, Counts: newCounts()}
 		l.contents[key] = c
 	}
-	return c
+	if u := l.uploadLocked(e); u != nil {
+		return []*Counts{&l.bill.Counts, &c.Counts, &u.Counts}
+	}
+	return []*Counts{&l.bill.Counts, &c.Counts}
 }
 
 // uploadLocked returns the line of an upload's slot; nil for other requests, and while the slot is unknown.
@@ -165,17 +154,16 @@ func (l *ledger) charge(e *Request, units, quota int64) bool {
 	if quota > 0 && l.bill.ByToken[e.token]+units > quota {
 		return false
 	}
-	l.bill.charge(units)
 	l.bill.ByToken[e.token] += units
 	l.bill.ByPath[e.Path] += units
-	l.contentLocked(e).charge(units)
-	if u := l.uploadLocked(e); u != nil {
-		u.charge(units)
+	for _, c := range l.countsLocked(e) {
+		c.Units += units
+		c.Charges++
 	}
 	return true
 }
 
-// started counts an upload whose body has begun to arrive. false = it is none, or its slot is not known yet.
+// started counts an upload whose body has begun to arrive. false = the request is no upload, or its slot is unknown.
 func (l *ledger) started(e *Request) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,10 +178,14 @@ func (l *ledger) started(e *Request) bool {
 func (l *ledger) finished(e *Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bill.finish(e)
-	l.contentLocked(e).finish(e)
-	if u := l.uploadLocked(e); u != nil {
-		u.finish(e)
+	for _, c := range l.countsLocked(e) {
+		c.Requests++
+		if e.Complete {
+			c.Complete++
+		} else {
+			c.Partial++
+		}
+		c.Outcomes[e.Outcome]++
 	}
 	if e.Status == 429 {
 		l.bill.HTTP429++
@@ -206,19 +198,8 @@ func (l *ledger) finished(e *Request) {
 	}
 }
 
-// snapshot copies the bill. It sorts the lines outside the mutex.
+// snapshot copies the bill, with its lines if lines is set.
 func (l *ledger) snapshot(lines bool) Bill {
-	b := l.copy(lines)
-	slices.SortFunc(b.Contents, func(x, y ContentBill) int {
-		return cmp.Or(cmp.Compare(x.Path, y.Path), cmp.Compare(x.Hash, y.Hash), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Token, y.Token))
-	})
-	slices.SortFunc(b.Uploads, func(x, y UploadBill) int {
-		return cmp.Or(cmp.Compare(x.AudioID, y.AudioID), cmp.Compare(x.Token, y.Token))
-	})
-	return b
-}
-
-func (l *ledger) copy(lines bool) Bill {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.bill
@@ -226,7 +207,6 @@ func (l *ledger) copy(lines bool) Bill {
 	if !lines {
 		return b
 	}
-	b.Contents, b.Uploads = make([]ContentBill, 0, len(l.contents)), make([]UploadBill, 0, len(l.uploads))
 	for _, c := range l.contents {
 		line := *c
 		line.Outcomes = maps.Clone(c.Outcomes)
@@ -237,5 +217,11 @@ func (l *ledger) copy(lines bool) Bill {
 		line.Outcomes = maps.Clone(u.Outcomes)
 		b.Uploads = append(b.Uploads, line)
 	}
+	slices.SortFunc(b.Contents, func(x, y ContentBill) int {
+		return cmp.Or(cmp.Compare(x.Path, y.Path), cmp.Compare(x.Hash, y.Hash), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Token, y.Token))
+	})
+	slices.SortFunc(b.Uploads, func(x, y UploadBill) int {
+		return cmp.Or(cmp.Compare(x.AudioID, y.AudioID), cmp.Compare(x.Token, y.Token))
+	})
 	return b
 }

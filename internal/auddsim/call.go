@@ -1,6 +1,7 @@
 package auddsim
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,7 +13,7 @@ type call struct {
 	sim     *Simulator
 	w       http.ResponseWriter
 	r       *http.Request
-	entry   *Request
+	entry   *Request // changed by note only
 	sub     subject
 	body    *body
 	content *content
@@ -37,29 +38,14 @@ func (s *Simulator) begin(w http.ResponseWriter, r *http.Request, path string) *
 	}
 	s.log.begin(e)
 	return &call{sim: s, w: w, r: r, entry: e, body: &body{r: r.Body},
-		sub: subject{path: path, method: r.Method, header: r.Header, fields: map[string]string{}}}
+		sub: subject{Request: e, header: r.Header, fields: map[string]string{}}}
 }
 
-// identify copies what is known about the request into its log entry.
-func (c *call) identify() {
-	c.sim.log.note(func() {
-		e := c.entry
-		e.Name, e.AudioID, e.BodyBytes = c.sub.name, c.sub.audioID, c.body.n
-		e.token = c.sub.token
-		if e.token != "" {
-			e.Token = mask(e.token)
-		}
-		if c.sub.url != "" {
-			e.URL = withoutQuery(c.sub.url)
-		}
-		if c.content != nil && c.body.eof {
-			e.Hash = c.content.hash
-			c.sub.hash = e.Hash
-		}
-		if c.refused && c.body.eof {
-			e.Complete = true
-		}
-	})
+// note changes the log entry of the call.
+func (c *call) note(change func(e *Request)) {
+	c.sim.log.mu.Lock()
+	defer c.sim.log.mu.Unlock()
+	change(c.entry)
 }
 
 func withoutQuery(raw string) string {
@@ -78,27 +64,33 @@ func (c *call) start() {
 	}
 }
 
+// errReset, errAnswer and errStopped end the reading of a body: the rule of the call resets the connection, the rule
+// answers early, or the call is over.
+var (
+	errReset   = errors.New("rule resets the connection")
+	errAnswer  = errors.New("rule answers before the body")
+	errStopped = errors.New("call is over")
+)
+
 // early runs the rules and holds that act before the end of the body: those with criteria over form fields, or those
 // without.
 func (c *call) early(needsFields bool) error {
 	if c.refused {
 		return nil
 	}
-	if !c.hold(StageBeforeBody, &needsFields) {
-		return errStopped
+	fits := func(r *Rule) bool { return r.needsFields() == needsFields }
+	if h := c.sim.holds.find(StageBeforeBody, &c.sub, fits); h != nil {
+		if err := c.park(h); err != nil {
+			return err
+		}
 	}
-	if h := c.sim.holds.find(StageWithinBody, &c.sub, &needsFields); h != nil {
-		c.tripAt(h.After, func() error {
-			if !c.park(h) {
-				return errStopped
-			}
-			return nil
-		})
+	if h := c.sim.holds.find(StageWithinBody, &c.sub, fits); h != nil {
+		c.tripAt(h.After, func() error { return c.park(h) })
 	}
 	if c.rule != nil {
 		return nil
 	}
-	c.rule = c.sim.rules.pick(&c.sub, func(r *Rule) bool { return r.early() && r.needsFields() == needsFields })
+	c.rule = c.sim.rules.pick(&c.sub, func(r *Rule) bool { return r.early() && fits(r) })
 	switch {
 	case c.rule == nil:
 		return nil
@@ -118,7 +110,7 @@ func (c *call) seeFields() error {
 	}
 	c.fieldsSeen = true
 	c.body.wholeReads = true
-	c.identify()
+	c.note(func(e *Request) { e.BodyBytes = c.body.n })
 	c.start()
 	return c.early(true)
 }
@@ -131,18 +123,29 @@ func (c *call) tripAt(after int64, fire func() error) {
 	c.body.trips = append(c.body.trips, trip{at: after, fire: fire})
 }
 
-// hold holds the call if a hold of the stage matches. false = the call is over.
-func (c *call) hold(stage string, needsFields *bool) bool {
-	h := c.sim.holds.find(stage, &c.sub, needsFields)
-	return h == nil || c.park(h)
+// pass lets the call pass a stage after its body. A matching hold holds it there, and the fault reset_<stage> of its rule
+// resets the connection. false = the call is over.
+func (c *call) pass(stage string) bool {
+	if h := c.sim.holds.find(stage, &c.sub, func(*Rule) bool { return true }); h != nil && c.park(h) != nil {
+		return false
+	}
+	if c.fault() == "reset_"+Fault(stage) {
+		c.reset()
+		return false
+	}
+	return true
 }
 
-// park holds the call until its hold is released. false = the call is over.
-func (c *call) park(h *holdState) bool {
-	c.sim.holds.enter(Held{Hold: h.ID, Stage: h.Stage, Seq: c.entry.Seq, Path: c.sub.path, Name: c.sub.name, Hash: c.sub.hash,
-		AudioID: c.sub.audioID, Since: time.Now()})
-	defer c.sim.holds.leave(c.entry.Seq)
-	return await(c, h.released)
+// park holds the call until its hold is released. It returns errStopped if the call is over.
+func (c *call) park(h *holdState) error {
+	e := c.entry
+	c.sim.holds.enter(Held{Hold: h.ID, Stage: h.Stage, Seq: e.Seq, Path: e.Path, Name: e.Name, Hash: e.Hash, AudioID: e.AudioID,
+		Since: time.Now()})
+	defer c.sim.holds.leave(e.Seq)
+	if !await(c, h.released) {
+		return errStopped
+	}
+	return nil
 }
 
 // wait waits for d. false = the call is over.
@@ -176,27 +179,18 @@ func (c *call) fault() Fault {
 	return c.rule.Fault
 }
 
-// leave gives the place in the concurrency limit back.
-func (c *call) leave() {
-	if c.limiter == nil {
-		return
-	}
-	c.limiter.leave()
-	c.limiter = nil
-	c.sim.most.leave()
-	c.sim.mostBy[c.sub.path].leave()
-}
-
-// finish writes bill and log; only the first call counts. It runs before the last byte of an answer is sent, so that a
-// client that has read the answer finds it in the bill and its place free.
+// finish gives the place in the concurrency limit back and writes bill and log; only the first call counts. It runs before
+// the last byte of a response is sent, so that a client that has read the response finds it in the bill and its place free.
 func (c *call) finish(outcome string) {
-	c.leave()
 	if c.finished {
 		return
 	}
 	c.finished = true
-	c.sim.log.note(func() {
-		e := c.entry
+	if c.limiter != nil {
+		c.limiter.leave()
+		c.sim.inFlight.leave(c.entry.Path)
+	}
+	c.note(func(e *Request) {
 		e.Outcome, e.Took, e.BodyBytes = outcome, time.Since(e.At), c.body.n
 		if c.rule != nil {
 			e.Rule = c.rule.ID

@@ -9,7 +9,7 @@ import (
 
 // deliver sends the answer, with the faults of its connection. It finishes the call before the last byte.
 func (c *call) deliver(a answer) {
-	c.sim.log.note(func() { c.entry.Status, c.entry.Code = a.status, a.code })
+	c.note(func(e *Request) { e.Status, e.Code = a.status, a.code })
 	h := c.w.Header()
 	h.Set("Content-Type", a.kind)
 	h.Set("X-Request-Id", c.entry.RequestID)

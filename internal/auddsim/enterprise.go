@@ -81,7 +81,7 @@ func (c *call) chunkSong(at, i, n int64) (Song, bool) {
 			song = c.song(int(i * int64(len(c.rule.Songs)) / n))
 		}
 	default:
-		id, own := c.sim.catalog.find(c.sub.token, c.content.hash, time.Now())
+		id, own := c.sim.catalog.find(c.entry.token, c.content.hash, time.Now())
 		if own {
 			song = Song{Timecode: clock(int(at*chunkSeconds), false), Score: 100, AudioID: &id}
 			break
@@ -107,7 +107,7 @@ func (c *call) audioLength() time.Duration {
 	if c.rule != nil && c.rule.Duration > 0 {
 		return c.rule.Duration
 	}
-	if c.sub.url != "" && c.content.size == 0 {
+	if c.sub.fields["url"] != "" && c.content.size == 0 {
 		return c.sim.cfg.URLDuration
 	}
 	rate := cmp.Or(wavRate(c.content.head), c.sim.cfg.BytesPerSecond)

@@ -102,20 +102,19 @@ func (h *holds) release(id string) int {
 	return before - len(h.list)
 }
 
-// find takes the first matching hold of a stage. needsFields selects holds with or without criteria over form fields; nil
-// selects both.
-func (h *holds) find(stage string, sub *subject, needsFields *bool) *holdState {
+// find takes the first matching hold of a stage whose criteria fit.
+func (h *holds) find(stage string, sub *subject, fits func(criteria *Rule) bool) *holdState {
 	if !h.any.Load() {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.list {
-		if s.Stage != stage || needsFields != nil && s.criteria.needsFields() != *needsFields || !s.criteria.matches(sub) || s.Times > 0 && s.taken >= s.Times {
-			continue
+		free := s.Times == 0 || s.taken < s.Times
+		if s.Stage == stage && free && fits(&s.criteria) && s.criteria.matches(sub) {
+			s.taken++
+			return s
 		}
-		s.taken++
-		return s
 	}
 	return nil
 }

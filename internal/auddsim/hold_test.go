@@ -73,7 +73,10 @@ func TestHoldsAreSetAndReleasedOverHTTP(t *testing.T) {
 	got := make(chan reply, 1)
 	client, req := newClient(t), upload(2, "x").request(t, s.URL)
 	go func() { got <- do(client, req) }()
-	var held heldList
+	var held struct {
+		Count int
+		Held  []Held
+	}
 	proctest.Eventually(t, func() bool { admin(t, s, "GET", "held", "", &held); return held.Count == 1 })
 	require.EqualValues(t, 2, *held.Held[0].AudioID)
 	require.Equal(t, 200, admin(t, s, "POST", "release?id="+id.ID, "", nil))

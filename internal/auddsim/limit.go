@@ -9,39 +9,38 @@ import (
 
 // Limits are what a path admits and how long it takes. The zero value: no limit, no latency.
 type Limits struct {
-	Rate        float64 // requests per second; 0 = no limit
-	Burst       int     // size of the token bucket; 0 = 1
-	Concurrency int     // requests in flight; 0 = no limit
-	// Latency is the time between the complete request and its answer, drawn evenly from Latency × (1 ± Jitter).
-	Latency time.Duration
-	Jitter  float64 // 0 … 1
+	Rate        float64 `json:"rate"`        // requests per second; 0 = no limit
+	Burst       int     `json:"burst"`       // size of the token bucket; 0 = 1
+	Concurrency int     `json:"concurrency"` // requests in flight; 0 = no limit
+	// Latency is the time between the complete request and its response, drawn evenly from Latency × (1 ± Jitter).
+	Latency time.Duration `json:"-"`
+	Jitter  float64       `json:"jitter"` // 0 … 1
 	// RetryAfter is sent with refusals, in whole seconds rounded up. 0: no header.
-	RetryAfter time.Duration
+	RetryAfter time.Duration `json:"-"`
 	// Code is the AudD code of refusals, in a body with HTTP 200, such as 611. 0: HTTP 429 with plain text.
-	Code int
+	Code int `json:"code"`
 	// Status is the HTTP status of refusals. 0: 429 without Code, 200 with it.
-	Status int
+	Status int `json:"status"`
 }
 
-// limitsJSON is Limits in JSON, where durations are text ("200ms").
+type plainLimits Limits
+
+// limitsJSON adds the path, and the durations as text ("200ms").
 type limitsJSON struct {
-	Path        string       `json:"path,omitempty"`
-	Rate        float64      `json:"rate"`
-	Burst       int          `json:"burst"`
-	Concurrency int          `json:"concurrency"`
-	Latency     jsonDuration `json:"latency"`
-	Jitter      float64      `json:"jitter"`
-	RetryAfter  jsonDuration `json:"retry_after"`
-	Code        int          `json:"code"`
-	Status      int          `json:"status"`
+	Path string `json:"path,omitempty"`
+	plainLimits
+	Latency    jsonDuration `json:"latency"`
+	RetryAfter jsonDuration `json:"retry_after"`
 }
 
 func (l Limits) json(path string) limitsJSON {
-	return limitsJSON{path, l.Rate, l.Burst, l.Concurrency, jsonDuration(l.Latency), l.Jitter, jsonDuration(l.RetryAfter), l.Code, l.Status}
+	return limitsJSON{path, plainLimits(l), jsonDuration(l.Latency), jsonDuration(l.RetryAfter)}
 }
 
 func (in limitsJSON) limits() Limits {
-	return Limits{in.Rate, in.Burst, in.Concurrency, time.Duration(in.Latency), in.Jitter, time.Duration(in.RetryAfter), in.Code, in.Status}
+	l := Limits(in.plainLimits)
+	l.Latency, l.RetryAfter = time.Duration(in.Latency), time.Duration(in.RetryAfter)
+	return l
 }
 
 // Validate reports every field out of range.
@@ -127,20 +126,41 @@ func (l *limiter) leave() {
 	l.inFlight--
 }
 
-// gauge counts requests in flight and keeps the maximum.
-type gauge struct{ now, max atomic.Int64 }
+// gauges count the admitted requests in flight and keep their maxima: for each metered path, and for all under "".
+type gauges map[string]*struct{ now, max atomic.Int64 }
 
-func (g *gauge) enter() {
-	n := g.now.Add(1)
-	for {
-		most := g.max.Load()
-		if n <= most || g.max.CompareAndSwap(most, n) {
-			return
+func newGauges() gauges {
+	return gauges{"": {}, PathRecognize: {}, PathEnterprise: {}, PathUpload: {}}
+}
+
+func (g gauges) enter(path string) {
+	for _, of := range []string{"", path} {
+		n := g[of].now.Add(1)
+		for most := g[of].max.Load(); n > most && !g[of].max.CompareAndSwap(most, n); {
+			most = g[of].max.Load()
 		}
 	}
 }
 
-func (g *gauge) leave() { g.now.Add(-1) }
+func (g gauges) leave(path string) {
+	g[""].now.Add(-1)
+	g[path].now.Add(-1)
+}
 
-// reset sets the maximum to the current count.
-func (g *gauge) reset() { g.max.Store(g.now.Load()) }
+// most returns the maximum over all paths, and the maximum of each path.
+func (g gauges) most() (all int64, byPath map[string]int64) {
+	byPath = map[string]int64{}
+	for path, gauge := range g {
+		byPath[path] = gauge.max.Load()
+	}
+	all = byPath[""]
+	delete(byPath, "")
+	return all, byPath
+}
+
+// reset sets the maxima to the current counts.
+func (g gauges) reset() {
+	for _, gauge := range g {
+		gauge.max.Store(gauge.now.Load())
+	}
+}

@@ -55,7 +55,8 @@ func (f Filter) matches(r *Request) bool {
 		(f.AudioID == nil || r.AudioID != nil && *f.AudioID == *r.AudioID) && r.Seq > f.AfterSeq
 }
 
-// requestLog keeps the last finished requests in a ring and the running ones in a map. Entries change only through note.
+// requestLog keeps the last finished requests in a ring and the running ones in a map. Entries change only
+// through call.note.
 type requestLog struct {
 	mu     sync.Mutex
 	size   int
@@ -72,12 +73,6 @@ func (l *requestLog) begin(e *Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.active[e.Seq] = e
-}
-
-func (l *requestLog) note(change func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	change()
 }
 
 func (l *requestLog) finish(e *Request) {

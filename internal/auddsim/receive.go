@@ -39,7 +39,7 @@ const (
 var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
 // receive reads the whole request: the fields into c.sub, the audio into c.content. It returns errReset or errAnswer if a
-// rule ends it early, and another error if the body was not received completely.
+// rule ends it early, errStopped if the call is over, and another error if the body was not received completely.
 func (c *call) receive() error {
 	buf, _ := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
@@ -64,10 +64,16 @@ func (c *call) receive() error {
 	if err := c.body.drain(*buf); err != nil {
 		return err
 	}
-	if c.content == nil && c.sub.url != "" {
-		sum := sha256.Sum256([]byte(c.sub.url))
+	if url := c.sub.fields["url"]; c.content == nil && url != "" {
+		sum := sha256.Sum256([]byte(url))
 		c.content = &content{hash: hex.EncodeToString(sum[:])}
 	}
+	c.note(func(e *Request) {
+		e.Complete, e.BodyBytes = true, c.body.n
+		if c.content != nil {
+			e.Hash = c.content.hash
+		}
+	})
 	return nil
 }
 
@@ -103,7 +109,7 @@ func (c *call) receiveParts(boundary string, buf []byte) error {
 		audio := io.Reader(part)
 		switch {
 		case name == "file" || part.FileName() != "":
-			c.sub.name = path.Base(strings.ReplaceAll(part.FileName(), `\`, "/"))
+			c.note(func(e *Request) { e.Name = path.Base(strings.ReplaceAll(part.FileName(), `\`, "/")) })
 		case name == "audio":
 			audio = base64.NewDecoder(base64.StdEncoding, part)
 		default:
@@ -148,25 +154,21 @@ func (c *call) receiveAudio(r io.Reader, buf []byte) error {
 // field stores a form or query field.
 func (c *call) field(name, value string) {
 	c.sub.fields[name] = value
-	switch name {
-	case "api_token":
-		c.sub.token = value
-	case "url":
-		c.sub.url = value
-	case "audio_id":
-		if id, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64); err == nil {
-			c.sub.audioID = &id
+	c.note(func(e *Request) {
+		switch name {
+		case "api_token":
+			if e.token = value; value != "" {
+				e.Token = mask(value)
+			}
+		case "url":
+			e.URL = withoutQuery(value)
+		case "audio_id":
+			if id, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64); err == nil {
+				e.AudioID = &id
+			}
 		}
-	}
+	})
 }
-
-// errReset and errAnswer end the reading of a body because the rule of the call resets the connection or answers early.
-var (
-	errReset  = errors.New("rule resets the connection")
-	errAnswer = errors.New("rule answers before the body")
-	// errStopped ends it because the call is over.
-	errStopped = errors.New("call is over")
-)
 
 // trip is an action to run when so many bytes of the body were read.
 type trip struct {

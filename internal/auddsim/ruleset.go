@@ -9,17 +9,11 @@ import (
 	"sync/atomic"
 )
 
-// subject is what is known about a request when rules and holds are matched against it.
+// subject is a request as rules and holds match it. Fields of Request are empty until they were read.
 type subject struct {
-	path    string
-	method  string
-	header  http.Header
-	fields  map[string]string // form and query fields read so far
-	name    string            // base name of the file
-	url     string
-	token   string
-	hash    string // empty until the body is complete
-	audioID *int64
+	*Request
+	header http.Header
+	fields map[string]string // form and query fields read so far
 }
 
 // RuleState is a rule with its counts.
@@ -108,13 +102,13 @@ func (s *ruleSet) pick(sub *subject, filter func(*Rule) bool) *Rule {
 
 func (r *Rule) matches(sub *subject) bool {
 	switch {
-	case r.Path != "" && r.Path != sub.path,
-		r.Method != "" && r.Method != sub.method,
-		r.Name != "" && (sub.name == "" || !globMatch(r.Name, sub.name)),
-		r.Hash != "" && (sub.hash == "" || !strings.HasPrefix(sub.hash, strings.ToLower(r.Hash))),
-		r.URL != "" && (sub.url == "" || !globMatch(r.URL, sub.url)),
+	case r.Path != "" && r.Path != sub.Path,
+		r.Method != "" && r.Method != sub.Method,
+		r.Name != "" && (sub.Name == "" || !globMatch(r.Name, sub.Name)),
+		r.Hash != "" && (sub.Hash == "" || !strings.HasPrefix(sub.Hash, strings.ToLower(r.Hash))),
+		r.URL != "" && (sub.fields["url"] == "" || !globMatch(r.URL, sub.fields["url"])),
 		r.Token != "" && r.Token != sub.token,
-		r.AudioID != nil && (sub.audioID == nil || *sub.audioID != *r.AudioID):
+		r.AudioID != nil && (sub.AudioID == nil || *sub.AudioID != *r.AudioID):
 		return false
 	}
 	for name, pattern := range r.Headers {
@@ -135,9 +129,9 @@ func (r *ruleState) take(sub *subject, seed uint64) bool {
 	key := ""
 	switch r.Per {
 	case PerName:
-		key = sub.name + sub.url
+		key = sub.Name + sub.fields["url"]
 	case PerContent:
-		key = sub.hash
+		key = sub.Hash
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,26 +16,27 @@ func New(cfg Config) (*Simulator, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Simulator{cfg: cfg, bill: newLedger(), log: newRequestLog(cfg.LogSize), rules: &ruleSet{seed: cfg.Seed}, holds: newHolds(),
-		tokens: newTokens(cfg), catalog: newCatalog(cfg.IndexDelay), all: newLimiter(cfg.Limits), limits: map[string]*limiter{},
-		mostBy: map[string]*gauge{PathRecognize: {}, PathEnterprise: {}, PathUpload: {}}, done: make(chan struct{})}
+		tokens: newTokens(cfg), catalog: newCatalog(cfg.IndexDelay), limits: map[string]*limiter{"": newLimiter(cfg.Limits)},
+		inFlight: newGauges(), done: make(chan struct{})}
 	s.rules.add(cfg.Rules...)
 	s.admin = s.adminHandler()
 	return s, nil
 }
 
+// routes are the paths of the URLs, without the slashes around them.
+var routes = map[string]string{
+	"": PathRecognize, "recognize": PathRecognize, "enterprise": PathEnterprise, "upload": PathUpload, "getStreams": PathStreams,
+}
+
 // ServeHTTP is http.Handler.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch path := strings.Trim(r.URL.Path, "/"); {
-	case path == "_sim" || strings.HasPrefix(path, "_sim/"):
+	url := strings.Trim(r.URL.Path, "/")
+	path, known := routes[url]
+	switch {
+	case url == "_sim" || strings.HasPrefix(url, "_sim/"):
 		s.admin.ServeHTTP(w, r)
-	case path == "" || path == "recognize":
-		s.serve(w, r, PathRecognize)
-	case path == "enterprise":
-		s.serve(w, r, PathEnterprise)
-	case path == "upload":
-		s.serve(w, r, PathUpload)
-	case path == "getStreams":
-		s.serve(w, r, PathStreams)
+	case known:
+		s.serve(w, r, path)
 	default:
 		s.serve(w, r, PathOther)
 	}
@@ -59,8 +60,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, path string) {
 			return
 		}
 		c.limiter = l
-		s.most.enter()
-		s.mostBy[path].enter()
+		s.inFlight.enter(path)
 	}
 	c.run()
 }
@@ -70,12 +70,10 @@ func (c *call) refuse() {
 	c.refused = true
 	if c.r.Header.Get("Expect") == "" {
 		if err := c.receive(); err != nil {
-			c.identify()
 			c.finish(OutcomeClientGone)
 			return
 		}
 	}
-	c.identify()
 	a := answer{status: http.StatusTooManyRequests, body: []byte("Too Many Requests\n"), kind: "text/plain; charset=utf-8"}
 	if code := c.limits.Code; code != 0 {
 		a = c.codeAnswer(code)
@@ -90,13 +88,12 @@ func (c *call) refuse() {
 	c.deliver(a)
 }
 
-// run handles an admitted request: early rules, body, work, latency, answer.
+// run handles an admitted request: early rules, body, work, latency, response.
 func (c *call) run() {
 	err := c.early(false)
 	if err == nil {
 		err = c.receive()
 	}
-	c.identify()
 	c.start()
 	switch {
 	case errors.Is(err, errReset):
@@ -111,23 +108,10 @@ func (c *call) run() {
 		c.finish(OutcomeClientGone)
 		return
 	}
-	c.sim.log.note(func() { c.entry.Complete = true })
 	a := c.work()
-	if !c.hold(StageAfterBody, nil) {
-		return
+	if c.pass(StageAfterBody) && c.wait(c.latency()) && c.pass(StageBeforeAnswer) {
+		c.deliver(a)
 	}
-	if c.fault() == FaultResetAfterBody {
-		c.reset()
-		return
-	}
-	if !c.wait(c.latency()) || !c.hold(StageBeforeAnswer, nil) {
-		return
-	}
-	if c.fault() == FaultResetBeforeAnswer {
-		c.reset()
-		return
-	}
-	c.deliver(a)
 }
 
 func (c *call) latency() time.Duration {

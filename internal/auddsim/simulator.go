@@ -19,12 +19,10 @@ type Simulator struct {
 	tokens  *tokens
 	catalog *catalog
 
-	limitMu sync.RWMutex // guards the map, not the limiters
-	all     *limiter
-	limits  map[string]*limiter // paths with limits of their own
+	limitMu sync.RWMutex        // guards the map, not the limiters
+	limits  map[string]*limiter // by path; "" has the limits of all paths without their own
 
-	most   gauge
-	mostBy map[string]*gauge
+	inFlight gauges
 
 	admin http.Handler
 	done  chan struct{}
@@ -42,7 +40,7 @@ func (s *Simulator) limiter(path string) *limiter {
 	if l := s.limits[path]; l != nil {
 		return l
 	}
-	return s.all
+	return s.limits[""]
 }
 
 // Rule adds rules at the end of the list and returns their ids. A rule with the id of an existing one replaces it. It
@@ -71,12 +69,9 @@ func (s *Simulator) SetLimits(path string, l Limits) error {
 	}
 	s.limitMu.Lock()
 	defer s.limitMu.Unlock()
-	switch {
-	case path == "":
-		s.all.set(l)
-	case s.limits[path] != nil:
-		s.limits[path].set(l)
-	default:
+	if own := s.limits[path]; own != nil {
+		own.set(l)
+	} else {
 		s.limits[path] = newLimiter(l)
 	}
 	return nil
@@ -114,11 +109,7 @@ func (s *Simulator) Sums() Bill { return s.billed(false) }
 func (s *Simulator) billed(lines bool) Bill {
 	b := s.bill.snapshot(lines)
 	b.Active = s.log.running()
-	b.MaxConcurrent = s.most.max.Load()
-	b.MaxConcurrentByPath = map[string]int64{}
-	for path, g := range s.mostBy {
-		b.MaxConcurrentByPath[path] = g.max.Load()
-	}
+	b.MaxConcurrent, b.MaxConcurrentByPath = s.inFlight.most()
 	return b
 }
 
@@ -133,8 +124,5 @@ func (s *Simulator) Reset() {
 	s.bill.reset()
 	s.log.reset()
 	s.catalog.reset()
-	s.most.reset()
-	for _, g := range s.mostBy {
-		g.reset()
-	}
+	s.inFlight.reset()
 }

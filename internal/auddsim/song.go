@@ -99,7 +99,7 @@ func (c *call) recognize() (json.RawMessage, string) {
 		return json.RawMessage(`null`), "no_match"
 	case ResultMatch:
 	default:
-		if id, ok := c.sim.catalog.find(c.sub.token, c.content.hash, time.Now()); ok {
+		if id, ok := c.sim.catalog.find(c.entry.token, c.content.hash, time.Now()); ok {
 			song := madeSong(c.contentNumber(), 0)
 			return raw(Song{Timecode: song.Timecode, AudioID: &id}), "match"
 		}

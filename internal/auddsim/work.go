@@ -14,7 +14,7 @@ import (
 
 // work chooses the answer, charges the request and stores an upload. The body is complete.
 func (c *call) work() answer {
-	code, quota := c.sim.tokens.check(c.sub.token, c.sub.path)
+	code, quota := c.sim.tokens.check(c.entry.token, c.entry.Path)
 	good := code == 0
 	if c.rule == nil {
 		c.rule = c.sim.rules.pick(&c.sub, func(r *Rule) bool { return !r.early() && (good || r.edge()) })
@@ -27,7 +27,7 @@ func (c *call) work() answer {
 	if c.rule != nil {
 		a = c.ruledAnswer(&natural)
 	}
-	if !good || !metered(c.sub.path) {
+	if !good || !metered(c.entry.Path) {
 		return a
 	}
 	billed := c.billed(a)
@@ -38,7 +38,7 @@ func (c *call) work() answer {
 		billed = false
 	}
 	if billed {
-		c.sim.log.note(func() { c.entry.Units = units })
+		c.note(func(e *Request) { e.Units = units })
 	}
 	if c.stored(a, billed) {
 		c.sim.catalog.put(c.entry, time.Now())
@@ -63,7 +63,7 @@ func (c *call) billed(a answer) bool {
 // stored reports whether an upload takes effect: it is valid, and was charged or answered with success.
 func (c *call) stored(a answer, billed bool) bool {
 	success := a.code == 0 && a.status < 300
-	return c.sub.path == PathUpload && c.content != nil && c.sub.audioID != nil && c.audioCode() == 0 &&
+	return c.entry.Path == PathUpload && c.content != nil && c.entry.AudioID != nil && c.audioCode() == 0 &&
 		(billed || success) && (a.code == 0 || a.code == 51)
 }
 
@@ -75,9 +75,9 @@ func (c *call) audioCode() int {
 	switch {
 	case c.content == nil:
 		return 700
-	case c.sub.url == "" && c.content.size == 0:
+	case c.sub.fields["url"] == "" && c.content.size == 0:
 		return 300
-	case c.sub.path == PathRecognize && c.content.size > maxRecognizeBytes:
+	case c.entry.Path == PathRecognize && c.content.size > maxRecognizeBytes:
 		return 400
 	}
 	return 0
@@ -85,7 +85,7 @@ func (c *call) audioCode() int {
 
 // natural is the answer without a rule, and the units it costs.
 func (c *call) natural() (answer, int64) {
-	switch c.sub.path {
+	switch c.entry.Path {
 	case PathStreams:
 		return c.success(json.RawMessage(`[]`), "streams"), 0
 	case PathOther:
@@ -94,14 +94,14 @@ func (c *call) natural() (answer, int64) {
 		}
 		return c.codeAnswer(1000), 0
 	case PathUpload:
-		if c.sub.audioID == nil {
+		if c.entry.AudioID == nil {
 			return c.codeAnswer(701), 0
 		}
 	}
 	if code := c.audioCode(); code != 0 {
 		return c.codeAnswer(code), 1
 	}
-	switch c.sub.path {
+	switch c.entry.Path {
 	case PathEnterprise:
 		return c.enterprise()
 	case PathUpload:
