@@ -37,7 +37,8 @@ as often as it may, changes the answer:
 A rule matches by path, method, name, hash, url, token, headers, fields and audio_id (patterns may use * and ?), and
 is limited by skip, times and probability. It answers with code, message, result (match, null, absent), songs, status,
 body, answer_headers or a fault (reset_before_body, reset_after_body, slow_answer, truncated, body_text …), after a
-latency. For the complete list, and for changing rules at run time: go doc reprise/internal/auddsim`
+latency. For the complete list: go doc reprise/internal/auddsim.Rule and .Fault; for changing rules at run time:
+go doc reprise/internal/auddsim`
 
 // rulesExample is a --rules file.
 const rulesExample = `  [{"path": "recognize", "name": "*flaky*", "status": 503, "times": 2},

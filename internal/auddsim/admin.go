@@ -44,7 +44,7 @@ func (s *Simulator) adminHandler() http.Handler {
 	return mux
 }
 
-// adminFunc answers the value of f as JSON. An error is a mistake of the caller and becomes HTTP 400 with its text.
+// adminFunc sends the value of f as JSON. An error of f is a mistake in the request and becomes HTTP 400 with its text.
 func adminFunc(f func(q url.Values, body []byte) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var value any
@@ -92,7 +92,7 @@ func (s *Simulator) adminRules(body []byte, replace bool) (any, error) {
 	return map[string][]string{"ids": s.rules.add(rules...)}, nil
 }
 
-// adminLimits changes the fields that are present.
+// adminLimits changes the fields that the body has.
 func (s *Simulator) adminLimits(body []byte) (any, error) {
 	var in limitsJSON
 	if err := decodeStrict(body, &in); err != nil {

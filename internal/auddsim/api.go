@@ -20,7 +20,7 @@ func metered(path string) bool {
 	return path == PathRecognize || path == PathEnterprise || path == PathUpload
 }
 
-// messages are texts for AudD's documented codes. Those without a documented text have one of ours.
+// messages are the texts of AudD's documented codes, made up where AudD documents no text.
 var messages = map[int]string{
 	19:    "Internal error: access to this method is blocked for this client.",
 	20:    "Please update the app: this version is no longer supported.",
@@ -56,12 +56,12 @@ func message(code int) string {
 	return cmp.Or(messages[code], fmt.Sprintf("Error %d.", code))
 }
 
-// codeBilled reports whether AudD answers a code only after it has processed the audio, and so bills it.
+// codeBilled reports whether AudD bills a request with this code, because it has processed the audio.
 func codeBilled(code int) bool {
 	return slices.Contains([]int{51, 100, 300, 400, 500, 907}, code)
 }
 
-// statusBilled reports whether an HTTP status of a rule means an answer that was lost after the work: 2xx, 408 and 5xx.
+// statusBilled reports whether a rule's HTTP status stands for a response that was lost after the work: 2xx, 408 and 5xx.
 // Other statuses are refusals by a server in front of AudD.
 func statusBilled(status int) bool {
 	return status < 300 || status == 408 || status >= 500

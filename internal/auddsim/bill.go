@@ -14,8 +14,8 @@ type Bill struct {
 	ByPath              map[string]int64 `json:"units_by_path"`
 	Active              int64            `json:"active"`         // unfinished requests; Charges and UploadBill.Started count them too
 	HTTP429             int64            `json:"http_429"`       // HTTP 429 responses, from limits and from rules
-	Code611             int64            `json:"code_611"`       // answers with code 611
-	Refused             int64            `json:"refused"`        // requests refused by Limits, whatever the answer
+	Code611             int64            `json:"code_611"`       // responses with code 611
+	Refused             int64            `json:"refused"`        // requests refused by Limits, with any response
 	MaxConcurrent       int64            `json:"max_concurrent"` // admitted metered requests at the same moment
 	MaxConcurrentByPath map[string]int64 `json:"max_concurrent_by_path"`
 	Contents            []ContentBill    `json:"contents,omitempty"`
@@ -46,7 +46,7 @@ type ContentBill struct {
 type UploadBill struct {
 	Token   string `json:"token"`
 	AudioID int64  `json:"audio_id"`
-	// Started counts requests, also running ones, of which the audio_id and the beginning of the file were received.
+	// Started counts the requests, running ones included, whose audio_id and first bytes of the file were received.
 	Started int64 `json:"started"`
 	Counts
 }

@@ -64,11 +64,11 @@ func (c *call) start() {
 	}
 }
 
-// errReset, errAnswer and errStopped end the reading of a body: the rule of the call resets the connection, the rule
-// answers early, or the call is over.
+// errReset, errRespond and errStopped end the reading of a body: the rule of the call resets the connection, the rule
+// responds early, or the call is over.
 var (
 	errReset   = errors.New("rule resets the connection")
-	errAnswer  = errors.New("rule answers before the body")
+	errRespond = errors.New("rule responds before the body")
 	errStopped = errors.New("call is over")
 )
 
@@ -95,7 +95,7 @@ func (c *call) early(needsFields bool) error {
 	case c.rule == nil:
 		return nil
 	case c.rule.Early:
-		return errAnswer
+		return errRespond
 	case c.rule.Fault == FaultResetBeforeBody:
 		return errReset
 	}

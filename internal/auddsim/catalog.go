@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Slot is an audio_id in the catalog of a token.
+// Slot is an audio_id in a token's catalog.
 type Slot struct {
 	Token   string `json:"token"`
 	AudioID int64  `json:"audio_id"`
@@ -16,7 +16,7 @@ type Slot struct {
 	// History has every upload that took effect, the latest last.
 	History []SlotWrite `json:"history"`
 
-	indexedAt time.Time // when recognize finds it
+	indexedAt time.Time // recognize finds it from then on
 }
 
 // SlotWrite is one upload that took effect.

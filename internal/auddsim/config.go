@@ -23,7 +23,7 @@ type Config struct {
 	IndexDelay time.Duration
 	// Limits apply to all metered paths together. SetLimits gives a path limits of its own.
 	Limits Limits
-	// Seed feeds the latency and Rule.Probability. The same seed and order of requests give the same answers.
+	// Seed feeds the latency and Rule.Probability. The same seed and order of requests give the same responses.
 	Seed uint64
 	// Rules are tried in this order.
 	Rules []Rule

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// deliver sends the answer, with the faults of its connection. It finishes the call before the last byte.
-func (c *call) deliver(a answer) {
+// deliver sends the response, with the faults of its connection. It finishes the call before the last byte.
+func (c *call) deliver(a response) {
 	c.note(func(e *Request) { e.Status, e.Code = a.status, a.code })
 	h := c.w.Header()
 	h.Set("Content-Type", a.kind)
@@ -29,7 +29,7 @@ func (c *call) deliver(a answer) {
 	case c.fault() == FaultCutAnswer && len(a.body) > 1:
 		c.w.WriteHeader(a.status)
 		_, _ = c.w.Write(a.body[:len(a.body)/2])
-		_ = http.NewResponseController(c.w).Flush() // a client that has left needs no answer
+		_ = http.NewResponseController(c.w).Flush() // a client that has left needs no response
 		c.finish(string(FaultCutAnswer))
 		c.drop(true)
 	case c.fault() == FaultSlowAnswer && len(a.body) > 1:
@@ -41,8 +41,8 @@ func (c *call) deliver(a answer) {
 	}
 }
 
-// trickle sends the answer in ten pieces during Rule.Over.
-func (c *call) trickle(a answer) {
+// trickle sends the response in ten pieces during Rule.Over.
+func (c *call) trickle(a response) {
 	over := c.rule.Over
 	if over == 0 {
 		over = time.Second
@@ -63,7 +63,7 @@ func (c *call) trickle(a answer) {
 	_, _ = c.w.Write(a.body[last:])
 }
 
-// reset ends the connection without an answer, because of the call's rule.
+// reset ends the connection without a response, as the call's rule says.
 func (c *call) reset() {
 	eof := c.rule != nil && c.rule.EOF
 	c.finish(string(c.fault()))

@@ -1,4 +1,4 @@
-// Package auddsim simulates AudD's HTTP API: recognition, enterprise scans and catalog uploads with their answers, codes,
+// Package auddsim simulates AudD's HTTP API: recognition, enterprise scans and catalog uploads with their responses, codes,
 // limits, latency and faults, and a bill of what AudD would have charged. It tests a pipeline without an account. In Go:
 //
 //	sim := auddsim.Start(t, auddsim.Config{Tokens: []string{"token-a"}, Limits: auddsim.Limits{Rate: 50, Burst: 5}})
@@ -19,10 +19,10 @@
 // Fields are read from a multipart form, a URL-encoded form or the query, in any order. Audio is hashed while it is received
 // and not kept, so requests of all sizes need the same memory. Nothing is downloaded: the content of a URL is its text.
 //
-// # Answers
+// # Responses
 //
-// The answer depends on the SHA-256 of the content: Config.MatchShare of all contents match, with a song made from the hash.
-// Content in the catalog of the token is answered with its audio_id, Config.IndexDelay after the upload. The length of an
+// The response depends on the SHA-256 of the content: Config.MatchShare of all contents match, with a song made from the hash.
+// Content in the catalog of the token is found by its audio_id, Config.IndexDelay after the upload. The length of an
 // enterprise recording is the duration of a rule, else that of the WAV header, else estimated from the size. A URL has the
 // length Config.URLDuration.
 //
@@ -34,9 +34,9 @@
 //     which stand for a server in front of AudD
 //  4. other rules
 //  5. input: 700 no audio, 701 no audio_id, 300 empty, 400 above 10 MiB at recognize
-//  6. quota (902), charge, latency, answer
+//  6. quota (902), charge, latency, response
 //
-// The place in the concurrency limit is free, and the bill written, before the last byte of the answer is sent.
+// The request leaves the concurrency limit, and the bill is written, before the last byte of the response is sent.
 //
 // # What is charged
 //
@@ -44,39 +44,25 @@
 // chunks, at least 1, it scans the first "every" of each skip+every, and at most limit. A request is charged when its body was
 // received completely, its token is valid and the work begins, which is before the latency: a client that leaves then is
 // charged. Charged are success, with or without a match; the codes 51, 100, 300, 400, 500 and 907; HTTP 2xx, 408 and 5xx of
-// rules; lost and damaged answers. Not charged are other codes, other HTTP statuses and refusals. Rule.Billed overrides this.
+// rules; lost and damaged responses. Not charged are other codes, other HTTP statuses and refusals. Rule.Billed overrides this.
 //
 // An upload takes effect if its audio is valid and it was charged or answered with success.
 //
-// # Rules in JSON
+// # Rules
 //
-// A rule changes the answer to the requests that match all its criteria. The first rule that matches, and whose count
-// allows it, acts. All fields are optional; type Rule explains each. Patterns know * and ?.
+// A rule changes the response to the requests that match all its criteria. The first rule that matches, and whose count
+// allows it, acts. All fields are optional. Type Rule lists them with their JSON names, and the constants of type Fault the
+// faults. In JSON durations are text ("2s") and bytes are base64:
 //
-//	{
-//	  "id": "twice-503",
-//	  "path": "recognize", "method": "POST", "name": "*flaky*", "hash": "9f86d0", "url": "https://*/x.mp3", "token": "t",
-//	  "headers": {"X-Test": "a*"}, "fields": {"market": "us"}, "audio_id": 146,
-//	  "skip": 0, "times": 2, "per": "rule|name|content", "probability": 0.1,
-//	  "code": 900, "message": "…", "message_bytes": "base64, UTF-8 or not",
-//	  "result": "match|null|absent", "songs": [{"artist": "…", "title": "…", "timecode": "00:41"}], "raw_result": {…},
-//	  "status": 503, "body": "…", "body_bytes": "base64", "answer_headers": {"Retry-After": "3"}, "early": false,
-//	  "fault": "…", "after": 65536, "eof": false,
-//	  "latency": "2s", "over": "5s", "duration": "1h",
-//	  "billed": true
-//	}
+//	{"path": "recognize", "name": "*flaky*", "times": 2, "status": 503, "answer_headers": {"Retry-After": "3"}, "latency": "2s"}
 //
 // code 51 with a result is the deprecation warning. code 19 or 31337 with songs is a denial that looks like a song. status
-// and code together are AudD's error with that HTTP status; a status alone is an HTML page unless there is a body. early
-// answers before the audio is read; a rule that acts early sees only the form fields before the file.
-//
-// Faults: reset_before_body, reset_within_body (after "after" bytes; 0: half), reset_after_body, reset_before_answer ("eof": FIN
-// instead of RST), slow_answer (during "over"), truncated (half of the JSON), cut_answer (the connection ends in the middle),
-// gzip, body_text, body_empty, body_array, body_no_status.
+// and code together are AudD's error with that HTTP status; a status alone is an HTML page unless there is a body. A rule
+// that acts early sees only the form fields before the file.
 //
 // # Administration
 //
-// JSON; never charged, limited or logged. A mistake, such as an unknown field, is answered with HTTP 400 and {"error": …}.
+// JSON; never charged, limited or logged. A mistake, such as an unknown field, gets HTTP 400 and {"error": …}.
 //
 //	GET    /_sim/bill       sums and lines by content and upload slot; ?lines=0: only the sums
 //	GET    /_sim/requests   the log with running requests; ?path= hash= name= outcome= audio_id= after=SEQ limit=N

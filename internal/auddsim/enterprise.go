@@ -44,8 +44,8 @@ func (s scan) index(i int64) int64 {
 	return i/s.every*(s.skip+s.every) + i%s.every
 }
 
-// enterprise scans the recording and returns the answer and its units.
-func (c *call) enterprise() (answer, int64) {
+// enterprise scans the recording and returns the response and its units.
+func (c *call) enterprise() (response, int64) {
 	number := func(name string, least, fallback int64) int64 {
 		n, err := strconv.ParseInt(c.sub.fields[name], 10, 64)
 		if err != nil || n < least {
@@ -68,28 +68,16 @@ func (c *call) enterprise() (answer, int64) {
 	return c.success(raw(chunks), outcome), units
 }
 
-// chunkSong is the song of the chunk at a position, which is the i-th of n scanned ones. Without a rule or a catalog entry,
-// a matching recording is a sequence of songs of three minutes, of which about one in four is unknown.
+// chunkSong is the song of the chunk at a position, which is the i-th of n scanned ones. Made songs last three minutes; the
+// songs of a rule are spread evenly over the chunks.
 func (c *call) chunkSong(at, i, n int64) (Song, bool) {
-	var song Song
-	switch c.ruledResult() {
-	case ResultNull:
+	number := at / songChunks
+	if c.rule != nil && len(c.rule.Songs) > 0 {
+		number = i * int64(len(c.rule.Songs)) / n
+	}
+	song, found := c.find(int(number), clock(int(at*chunkSeconds), false))
+	if !found {
 		return Song{}, false
-	case ResultMatch:
-		song = c.song(int(at / songChunks))
-		if c.rule != nil && len(c.rule.Songs) > 0 {
-			song = c.song(int(i * int64(len(c.rule.Songs)) / n))
-		}
-	default:
-		id, own := c.sim.catalog.find(c.entry.token, c.content.hash, time.Now())
-		if own {
-			song = Song{Timecode: clock(int(at*chunkSeconds), false), Score: 100, AudioID: &id}
-			break
-		}
-		if !c.contentMatches() || at >= songChunks && coin(c.contentNumber(), uint64(2+at/songChunks)) < 0.25 {
-			return Song{}, false
-		}
-		song = c.song(int(at / songChunks))
 	}
 	song.Score = cmp.Or(song.Score, 90)
 	if song.ISRC == "" && song.AudioID == nil {

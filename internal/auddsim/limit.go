@@ -17,7 +17,7 @@ type Limits struct {
 	Jitter  float64       `json:"jitter"` // 0 … 1
 	// RetryAfter is sent with refusals, in whole seconds rounded up. 0: no header.
 	RetryAfter time.Duration `json:"-"`
-	// Code is the AudD code of refusals, in a body with HTTP 200, such as 611. 0: HTTP 429 with plain text.
+	// Code is the AudD code of refusals, such as 611, in a body with HTTP 200. 0: HTTP 429 with plain text.
 	Code int `json:"code"`
 	// Status is the HTTP status of refusals. 0: 429 without Code, 200 with it.
 	Status int `json:"status"`
@@ -93,7 +93,7 @@ func (l *limiter) get() Limits {
 	return l.limits
 }
 
-// admit takes a place and a token from the bucket, or neither. It returns the limits that decided.
+// admit takes a place among the requests in flight and a token of the bucket, or neither. It returns the limits it used.
 func (l *limiter) admit() (Limits, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // Outcomes of requests besides match, no_match, uploaded, streams, code_N, http_N and the names of faults.
 const (
 	OutcomeRefused    = "refused"     // by a rate or concurrency limit
-	OutcomeClientGone = "client_gone" // the client left before the answer
+	OutcomeClientGone = "client_gone" // the client left before the response
 	OutcomeStopped    = "stopped"     // the simulator was closed
 )
 
@@ -27,14 +27,14 @@ type Request struct {
 	URL       string            `json:"url,omitempty"`   // without its query
 	Token     string            `json:"token,omitempty"` // masked
 	AudioID   *int64            `json:"audio_id,omitempty"`
-	Status    int               `json:"status,omitempty"` // HTTP status sent; 0: no answer
+	Status    int               `json:"status,omitempty"` // HTTP status sent; 0: no response
 	Code      int               `json:"code,omitempty"`   // AudD code sent; 0: none
 	Outcome   string            `json:"outcome,omitempty"`
 	Rule      string            `json:"rule,omitempty"`
 	BodyBytes int64             `json:"body_bytes"`
 	Complete  bool              `json:"complete"` // the whole body was received
 	Units     int64             `json:"units"`    // charged
-	Took      time.Duration     `json:"took_ns"`  // until the answer was sent
+	Took      time.Duration     `json:"took_ns"`  // until the response was sent
 	Active    bool              `json:"active,omitempty"`
 	Headers   map[string]string `json:"headers,omitempty"` // those of Config.LogHeaders
 

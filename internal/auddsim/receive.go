@@ -130,9 +130,9 @@ func (c *call) receiveParts(boundary string, buf []byte) error {
 	}
 }
 
-// unlessComplete returns nil for a complete but malformed form, which AudD answers, and else err.
+// unlessComplete returns err unless the body was received completely: AudD responds to a malformed form.
 func (c *call) unlessComplete(err error) error {
-	ours := errors.Is(err, errReset) || errors.Is(err, errAnswer) || errors.Is(err, errStopped)
+	ours := errors.Is(err, errReset) || errors.Is(err, errRespond) || errors.Is(err, errStopped)
 	if ours || !c.body.eof || c.r.ContentLength >= 0 && c.body.n < c.r.ContentLength {
 		return fmt.Errorf("read form: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Fault is a way to fail. The reset_* faults end the connection without an answer, the others change the answer.
+// Fault is a way to fail. The reset_* faults end the connection without a response, the others change the response.
 type Fault string
 
 // Every Fault.
@@ -21,8 +21,8 @@ const (
 	FaultResetWithinBody   Fault = "reset_within_body"   // after Rule.After bytes of the body (0: half of it)
 	FaultResetAfterBody    Fault = "reset_after_body"    // after the work, which is billed; no latency
 	FaultResetBeforeAnswer Fault = "reset_before_answer" // the same after the latency
-	FaultSlowAnswer        Fault = "slow_answer"         // sends the answer piece by piece during Rule.Over
-	FaultTruncated         Fault = "truncated"           // half of the JSON in a complete HTTP answer
+	FaultSlowAnswer        Fault = "slow_answer"         // sends the response piece by piece during Rule.Over
+	FaultTruncated         Fault = "truncated"           // half of the JSON in a complete HTTP response
 	FaultCutAnswer         Fault = "cut_answer"          // half of the promised bytes, then the connection ends
 	FaultGzip              Fault = "gzip"                // Content-Encoding: gzip, whether or not it was requested
 	FaultText              Fault = "body_text"           // HTTP 200 with plain text
@@ -48,8 +48,8 @@ const (
 	PerContent = "content" // one count for each content hash
 )
 
-// Rule changes the answer to the requests that it matches. All criteria that are set must match. The first rule in the
-// list that matches and whose count allows it acts. Patterns know * (any text) and ? (one byte) and ignore case.
+// Rule changes the response to the requests that it matches. All criteria that are set must match. Of the list, the first
+// rule acts that matches and whose count allows it. Patterns know * (any text) and ? (one byte) and ignore case.
 type Rule struct {
 	ID string `json:"id,omitempty"` // empty: rule-N
 
@@ -70,7 +70,7 @@ type Rule struct {
 	Skip        int     `json:"skip,omitempty"`        // not on the first so many (the nth only: Skip n−1, Times 1)
 	Times       int     `json:"times,omitempty"`       // on so many after that; 0: all
 	Per         string  `json:"per,omitempty"`         // what Skip and Times count: rule (default), name, content
-	Probability float64 `json:"probability,omitempty"` // on this share of them, by a seeded coin; 0: all
+	Probability float64 `json:"probability,omitempty"` // on this share of them, chosen by Config.Seed; 0: all
 
 	// What it changes.
 
@@ -87,7 +87,7 @@ type Rule struct {
 	Fault        Fault             `json:"fault,omitempty"`
 	After        int64             `json:"after,omitempty"` // bytes, for reset_within_body
 	EOF          bool              `json:"eof,omitempty"`   // resets end with FIN instead of RST
-	Early        bool              `json:"early,omitempty"` // answer without reading the audio (needs Status or Code)
+	Early        bool              `json:"early,omitempty"` // respond without reading the audio (needs Status or Code)
 
 	Latency  time.Duration `json:"-"` // "latency" in JSON; 0: that of Limits
 	Over     time.Duration `json:"-"` // "over": how long slow_answer takes; 0: 1 s
@@ -161,7 +161,7 @@ func (r Rule) needsFields() bool {
 	return r.Name != "" || r.URL != "" || r.Token != "" || len(r.Fields) > 0 || r.AudioID != nil || r.Per == PerName
 }
 
-// edge reports whether the answer comes from a server in front of AudD, which does not check tokens.
+// edge reports whether the response comes from a server in front of AudD, which does not check tokens.
 func (r Rule) edge() bool {
 	return r.Status != 0 || strings.HasPrefix(string(r.Fault), "reset_")
 }

@@ -65,7 +65,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, path string) {
 	c.run()
 }
 
-// refuse reads the request, so that its connection can be used again, and answers as the limits say.
+// refuse reads the request, so that its connection can be used again, and sends the response that the limits define.
 func (c *call) refuse() {
 	c.refused = true
 	if c.r.Header.Get("Expect") == "" {
@@ -74,9 +74,9 @@ func (c *call) refuse() {
 			return
 		}
 	}
-	a := answer{status: http.StatusTooManyRequests, body: []byte("Too Many Requests\n"), kind: "text/plain; charset=utf-8"}
+	a := response{status: http.StatusTooManyRequests, body: []byte("Too Many Requests\n"), kind: "text/plain; charset=utf-8"}
 	if code := c.limits.Code; code != 0 {
-		a = c.codeAnswer(code)
+		a = c.codeResponse(code)
 	}
 	a.outcome = OutcomeRefused
 	if c.limits.Status != 0 {
@@ -99,9 +99,9 @@ func (c *call) run() {
 	case errors.Is(err, errReset):
 		c.reset()
 		return
-	case errors.Is(err, errAnswer):
+	case errors.Is(err, errRespond):
 		if c.wait(c.rule.Latency) {
-			c.deliver(c.ruledAnswer(nil))
+			c.deliver(c.ruledResponse(nil))
 		}
 		return
 	case err != nil:

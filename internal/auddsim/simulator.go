@@ -29,7 +29,7 @@ type Simulator struct {
 	close sync.Once
 }
 
-// Close ends every request that is held or waits, without an answer. It does not close a server.
+// Close ends every request that is held or waits, without a response. It does not close a server.
 func (s *Simulator) Close() {
 	s.close.Do(func() { close(s.done) })
 }
@@ -83,7 +83,7 @@ func (s *Simulator) Limits(path string) Limits { return s.limiter(path).get() }
 // SetToken adds or changes a token, from the next request on.
 func (s *Simulator) SetToken(t Token) { s.tokens.set(t) }
 
-// Revoke answers 900 to a token, from the next request on.
+// Revoke makes 900 the response to a token, from the next request on.
 func (s *Simulator) Revoke(token string) { s.tokens.set(Token{Value: token, Code: 900}) }
 
 // Hold holds matching requests at a stage and returns the id of the hold. It panics on an invalid hold.

@@ -87,30 +87,36 @@ func (c *call) contentNumber() uint64 {
 	return n
 }
 
-// contentMatches reports whether the content matches without a rule.
-func (c *call) contentMatches() bool {
-	return coin(c.contentNumber(), 1) < c.sim.cfg.MatchShare
+// find returns the n-th song of the content. The call's rule decides whether there is one, else the catalog of the token,
+// else the content. A content that matches is a sequence of songs, of which about one in four, never the first, is unknown.
+// timecode is that of a song from the catalog.
+func (c *call) find(n int, timecode string) (Song, bool) {
+	switch c.ruledResult() {
+	case ResultNull:
+		return Song{}, false
+	case ResultMatch:
+		return c.song(n), true
+	}
+	if id, ok := c.sim.catalog.find(c.entry.token, c.content.hash, time.Now()); ok {
+		return Song{Timecode: timecode, Score: 100, AudioID: &id}, true
+	}
+	seed := c.contentNumber()
+	if coin(seed, 1) >= c.sim.cfg.MatchShare || n > 0 && coin(seed, uint64(2+n)) < 0.25 {
+		return Song{}, false
+	}
+	return c.song(n), true
 }
 
 // recognize returns the audio_id from the catalog, a song, or null.
 func (c *call) recognize() (json.RawMessage, string) {
-	switch c.ruledResult() {
-	case ResultNull:
+	song, found := c.find(0, madeSong(c.contentNumber(), 0).Timecode)
+	if !found {
 		return json.RawMessage(`null`), "no_match"
-	case ResultMatch:
-	default:
-		if id, ok := c.sim.catalog.find(c.entry.token, c.content.hash, time.Now()); ok {
-			song := madeSong(c.contentNumber(), 0)
-			return raw(Song{Timecode: song.Timecode, AudioID: &id}), "match"
-		}
-		if !c.contentMatches() {
-			return json.RawMessage(`null`), "no_match"
-		}
 	}
-	song := c.song(0)
-	song.Score = 0
-	song.ISRC, song.UPC = "", ""
-	song.addProviders(strings.Split(c.sub.fields["return"], ","))
+	song.Score, song.ISRC, song.UPC = 0, "", ""
+	if song.Title != "" {
+		song.addProviders(strings.Split(c.sub.fields["return"], ","))
+	}
 	return raw(song), "match"
 }
 

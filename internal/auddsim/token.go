@@ -8,15 +8,15 @@ import (
 // Token changes what a token may do; see Simulator.SetToken.
 type Token struct {
 	Value string `json:"token"`
-	// Code is the answer to every request of the token (900 = revoked). 0: the token is valid.
+	// Code is the code of every response to the token (900 = revoked). 0: the token is valid.
 	Code int `json:"code,omitempty"`
 	// Quota is how many units it may be charged before code 902. nil: Config.Quota; 0: no limit.
 	Quota *int64 `json:"quota,omitempty"`
-	// Deny has the paths that answer 904.
+	// Deny has the paths whose response is 904.
 	Deny []string `json:"deny,omitempty"`
 }
 
-// tokens knows what each token may do.
+// tokens has what each token may do.
 type tokens struct {
 	mu    sync.RWMutex
 	known map[string]Token

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// work chooses the answer, charges the request and stores an upload. The body is complete.
-func (c *call) work() answer {
+// work chooses the response, charges the request and stores an upload. The body was received completely.
+func (c *call) work() response {
 	code, quota := c.sim.tokens.check(c.entry.token, c.entry.Path)
 	good := code == 0
 	if c.rule == nil {
 		c.rule = c.sim.rules.pick(&c.sub, func(r *Rule) bool { return !r.early() && (good || r.edge()) })
 	}
 	if !good && c.rule == nil {
-		return c.codeAnswer(code)
+		return c.codeResponse(code)
 	}
 	natural, units := c.natural()
 	a := natural
 	if c.rule != nil {
-		a = c.ruledAnswer(&natural)
+		a = c.ruledResponse(&natural)
 	}
 	if !good || !metered(c.entry.Path) {
 		return a
@@ -33,7 +33,7 @@ func (c *call) work() answer {
 	billed := c.billed(a)
 	if billed && !c.sim.bill.charge(c.entry, units, quota) {
 		if c.rule == nil || !c.rule.edge() {
-			return c.codeAnswer(902)
+			return c.codeResponse(902)
 		}
 		billed = false
 	}
@@ -47,7 +47,7 @@ func (c *call) work() answer {
 }
 
 // billed reports whether the request is charged, as doc.go says under "What is charged".
-func (c *call) billed(a answer) bool {
+func (c *call) billed(a response) bool {
 	if c.rule != nil && c.rule.Billed != nil {
 		return *c.rule.Billed
 	}
@@ -61,7 +61,7 @@ func (c *call) billed(a answer) bool {
 }
 
 // stored reports whether an upload takes effect: it is valid, and was charged or answered with success.
-func (c *call) stored(a answer, billed bool) bool {
+func (c *call) stored(a response, billed bool) bool {
 	success := a.code == 0 && a.status < 300
 	return c.entry.Path == PathUpload && c.content != nil && c.entry.AudioID != nil && c.audioCode() == 0 &&
 		(billed || success) && (a.code == 0 || a.code == 51)
@@ -83,23 +83,23 @@ func (c *call) audioCode() int {
 	return 0
 }
 
-// natural is the answer without a rule, and the units it costs.
-func (c *call) natural() (answer, int64) {
+// natural is the response without a rule, and the units it costs.
+func (c *call) natural() (response, int64) {
 	switch c.entry.Path {
 	case PathStreams:
 		return c.success(json.RawMessage(`[]`), "streams"), 0
 	case PathOther:
 		if strings.Contains(c.r.URL.Path, "getCallbackUrl") {
-			return c.codeAnswer(19), 0
+			return c.codeResponse(19), 0
 		}
-		return c.codeAnswer(1000), 0
+		return c.codeResponse(1000), 0
 	case PathUpload:
 		if c.entry.AudioID == nil {
-			return c.codeAnswer(701), 0
+			return c.codeResponse(701), 0
 		}
 	}
 	if code := c.audioCode(); code != 0 {
-		return c.codeAnswer(code), 1
+		return c.codeResponse(code), 1
 	}
 	switch c.entry.Path {
 	case PathEnterprise:
@@ -111,15 +111,15 @@ func (c *call) natural() (answer, int64) {
 	return c.success(result, outcome), 1
 }
 
-// ruledAnswer is the answer of the call's rule. natural is the answer without it; nil = the body was not read.
-func (c *call) ruledAnswer(natural *answer) answer {
+// ruledResponse is the response of the call's rule. natural is the response without the rule; nil = the body was not read.
+func (c *call) ruledResponse(natural *response) response {
 	r := c.rule
-	var a answer
+	var a response
 	switch {
 	case r.Code != 0:
-		a = c.codeAnswerText(r.Code, cmp.Or(string(r.MessageBytes), r.Message, message(r.Code)), c.besideCode())
+		a = c.codeResponseText(r.Code, cmp.Or(string(r.MessageBytes), r.Message, message(r.Code)), c.besideCode())
 	case r.Status != 0 && (r.Status < 200 || r.Status > 299 || natural == nil):
-		a = answer{kind: "text/html; charset=utf-8", body: page(r.Status), outcome: "http_" + strconv.Itoa(r.Status)}
+		a = response{kind: "text/html; charset=utf-8", body: page(r.Status), outcome: "http_" + strconv.Itoa(r.Status)}
 	case natural.code == 0 && len(r.RawResult) > 0:
 		a = c.success(r.RawResult, natural.outcome)
 	case natural.code == 0 && r.Result == ResultAbsent:
@@ -163,7 +163,7 @@ func page(status int) []byte {
 }
 
 // spoil applies the faults that change the body.
-func spoil(a answer, f Fault) answer {
+func spoil(a response, f Fault) response {
 	body, replaced := map[Fault]string{
 		FaultTruncated: string(a.body[:len(a.body)/2]), FaultText: "please try again in a moment", FaultEmpty: "",
 		FaultArray: `[]`, FaultNoStatus: `{"result":null}`,

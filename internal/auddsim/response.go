@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// answer is an HTTP answer, before the faults of its connection.
-type answer struct {
+// response is an HTTP response, before the faults of its connection.
+type response struct {
 	status  int
 	kind    string // Content-Type
 	header  map[string]string
@@ -24,24 +24,24 @@ type answer struct {
 const kindJSON = "application/json; charset=utf-8"
 
 // success is AudD's envelope around a result. nil omits the key.
-func (c *call) success(result json.RawMessage, outcome string) answer {
-	return answer{status: http.StatusOK, kind: kindJSON, outcome: outcome,
+func (c *call) success(result json.RawMessage, outcome string) response {
+	return response{status: http.StatusOK, kind: kindJSON, outcome: outcome,
 		body: []byte(`{"status":"success"` + resultField(result) + c.executionTime() + "}")}
 }
 
-// codeAnswer builds AudD's error response for a code, with AudD's standard message.
-func (c *call) codeAnswer(code int) answer {
-	return c.codeAnswerText(code, message(code), nil)
+// codeResponse builds AudD's error response for a code, with AudD's standard message.
+func (c *call) codeResponse(code int) response {
+	return c.codeResponseText(code, message(code), nil)
 }
 
-// codeAnswerText writes any bytes as the text, and a result beside the error unless it is nil.
-func (c *call) codeAnswerText(code int, text string, result json.RawMessage) answer {
+// codeResponseText writes any bytes as the text, and a result beside the error unless it is nil.
+func (c *call) codeResponseText(code int, text string, result json.RawMessage) response {
 	params := fmt.Sprintf(`"request_params":%s,"request_api_method":%s,"request_http_method":%s`,
 		c.echo(), quote(c.entry.Path), quote(c.entry.Method))
 	if c.entry.Path == PathEnterprise {
 		params = `"requested_params":` + c.echo()
 	}
-	return answer{status: http.StatusOK, kind: kindJSON, code: code, outcome: "code_" + strconv.Itoa(code),
+	return response{status: http.StatusOK, kind: kindJSON, code: code, outcome: "code_" + strconv.Itoa(code),
 		body: fmt.Appendf(nil, `{"status":"error","error":{"error_code":%d,"error_message":%s}%s,%s,`+
 			`"see api documentation":"https://docs.audd.io","contact us":"api@audd.io"%s}`,
 			code, quote(text), resultField(result), params, c.executionTime())}
