@@ -104,15 +104,15 @@ func (p *Permit) attempt() attempt {
 // CallReport says how an attempt ended: it is reported to the gates, unused units
 // are refunded and the permit is given back, in one step.
 type CallReport struct {
-	Outcome        tasks.Outcome `json:"outcome"`
-	Channel        tasks.Channel `json:"channel"`         // empty = none
-	Halt           string        `json:"halt,omitempty"`  // what an account answer halts: empty = nothing, "path" or "source"
-	Probeable      bool          `json:"probeable"`       // of a blocked answer: it may pass without an operator, so it is probed every few minutes
-	RetryAfter     time.Duration `json:"retry_after_ns"`  // of a throttle; 0 = AudD named none
-	Counted        bool          `json:"counted"`         // counts against max_attempts
-	PossiblyBilled bool          `json:"possibly_billed"` // counts against max_possibly_billed
-	UnitsUsed      int64         `json:"units_used"`      // of the reserved ones; 0 refunds all
-	Latency        time.Duration `json:"latency_ns"`      // of the call
-	Backoff        time.Duration `json:"backoff_ns"`      // the task's own wait that follows
-	ClearRecord    bool          `json:"clear_record"`    // the task is finished: its record is cleared
+	Outcome        tasks.Outcome   `json:"outcome"`
+	Channel        tasks.Channel   `json:"channel"`         // empty = none
+	Halt           tasks.HaltScope `json:"halt,omitempty"`  // what an account answer halts
+	Probeable      bool            `json:"probeable"`       // of a blocked answer: it may pass without an operator, so it is probed every few minutes
+	RetryAfter     time.Duration   `json:"retry_after_ns"`  // of a throttle; 0 = AudD named none
+	Counted        bool            `json:"counted"`         // counts against max_attempts
+	PossiblyBilled bool            `json:"possibly_billed"` // counts against max_possibly_billed
+	UnitsUsed      int64           `json:"units_used"`      // of the reserved ones; 0 refunds all
+	Latency        time.Duration   `json:"latency_ns"`      // of the call
+	Backoff        time.Duration   `json:"backoff_ns"`      // the task's own wait that follows
+	ClearRecord    bool            `json:"clear_record"`    // the task is finished: its record is cleared
 }

@@ -33,7 +33,7 @@ const (
 // not stop the others. An error means that store or ledger failed and that the rest was not tried. progress may be
 // nil; several goroutines call it.
 func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progress)) error {
-	if in.client == nil {
+	if in.queues == nil {
 		return errors.New("enqueue: Options.Redis is missing")
 	}
 	var rest []int

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
 	"reprise/admission"
@@ -38,8 +37,7 @@ type Options struct {
 // Intake plans and enqueues inputs. It is safe for concurrent use with different plans.
 type Intake struct {
 	opts   Options
-	client *asynq.Client // nil without Redis, as queues
-	queues *queue.Client
+	queues *queue.Client // nil without Redis
 }
 
 // New returns an Intake. It opens nothing, so there is nothing to close.
@@ -62,9 +60,6 @@ func New(opts Options) (*Intake, error) {
 	}
 	in := &Intake{opts: opts}
 	if opts.Redis != nil {
-		// An asynq client registers the name of a queue only with its first task. If an operator deletes the queue
-		// later, this client does not register it again; a new Intake does.
-		in.client = asynq.NewClientFromRedisClient(opts.Redis)
 		in.queues = queue.New(opts.Redis, admission.DefaultConfig().Prefix)
 	}
 	return in, nil

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hibiken/asynq"
-
 	"reprise/internal/queue"
 	"reprise/store"
 )
@@ -19,9 +17,13 @@ const errRunning = refusal("is running now: use --force when it has finished")
 // or that go-redis repeated this call after a lost reply. Only the id of an ended task that is unfinished in the
 // store needs more.
 func (in *Intake) enqueue(ctx context.Context, it *Item, st store.TaskStatus) error {
-	added, err := in.add(ctx, it)
-	if err != nil || added {
+	added, err := in.queues.Enqueue(ctx, it.Payload, it.group)
+	if err != nil {
 		return err
+	}
+	if added {
+		it.Status = Queued
+		return nil
 	}
 	queued, err := in.find(ctx, it.queue(), it.Payload.Key)
 	if err != nil {
@@ -78,35 +80,18 @@ func (in *Intake) notRunning(ctx context.Context, it *Item, st store.TaskStatus)
 
 // replace deletes the ended task that the queue keeps and enqueues a new one.
 func (in *Intake) replace(ctx context.Context, it *Item) error {
-	err := in.queues.Delete(ctx, it.queue(), it.Payload.Key)
+	added, err := in.queues.Replace(ctx, it.Payload, it.group)
 	switch {
 	case errors.Is(err, queue.ErrActive):
 		return errRunning
 	case err != nil:
 		return fmt.Errorf("replace the finished task: %w", err)
-	}
-	added, err := in.add(ctx, it)
-	if err == nil && !added { // another process was faster, or the reply was lost
+	case added:
+		it.Status = Queued
+	default: // another process was faster, or the reply was lost
 		it.Status, it.Units = AlreadyQueued, 0
 	}
-	return err
-}
-
-// add enqueues a task; false = the queue has its id already.
-func (in *Intake) add(ctx context.Context, it *Item) (added bool, err error) {
-	task, err := it.Payload.Task(it.group)
-	if err != nil {
-		return false, err
-	}
-	_, err = in.client.EnqueueContext(ctx, task)
-	switch {
-	case errors.Is(err, asynq.ErrTaskIDConflict):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	it.Status = Queued
-	return true, nil
+	return nil
 }
 
 // find reads a task from a queue; its state is NotQueued if it is not there.

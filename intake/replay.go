@@ -63,13 +63,9 @@ func (in *Intake) replayable(ctx context.Context, key string, verdict tasks.Verd
 	if err != nil {
 		return st, nil, err
 	}
-	payload, err := tasks.Decode(st.Path.Type(), raw)
+	payload, group, err := tasks.DecodeQueued(st.Queue, raw)
 	if err != nil {
 		return st, nil, fmt.Errorf("decode its payload: %w", err)
-	}
-	_, group, err := tasks.SplitQueue(st.Queue)
-	if err != nil {
-		return st, nil, err
 	}
 	return st, &Item{Payload: payload, group: group, reopen: true}, nil
 }

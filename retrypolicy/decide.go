@@ -43,7 +43,7 @@ func (row row) decision(path tasks.Path, c Classified) Decision {
 		Channel: row.channel, Halt: row.halt, HaltAfter: row.haltAfter, TryOther: row.tryOther,
 		UnitsKept: row.units == unitsKept || (row.units == unitsByCode && c.Code != 0),
 		Latch:     tasks.LatchUntouched, Alert: row.alert,
-		Reason: withOutcome(row.outcome, c.Reason),
+		Reason: Reason(row.outcome, c.Reason),
 	}
 	if path == tasks.Upload {
 		d.Verdict, d.Latch, d.TryOther = row.upload, row.latch, false

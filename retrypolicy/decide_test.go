@@ -17,7 +17,7 @@ type effects struct {
 	Delay           time.Duration // with random 0
 	Counted, Billed bool
 	Channel         tasks.Channel
-	Halt            HaltScope
+	Halt            tasks.HaltScope
 	HaltAfter       int
 	TryOther        bool
 	Final           bool
@@ -76,11 +76,11 @@ func TestDecideFollowsTheTable(t *testing.T) {
 		"authentication tries another source, else archives; three halt": {Classified{Outcome: tasks.Authentication, Code: 900},
 			effects{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, HaltAfter: 3, TryOther: true}, func(w *effects) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
 		"quota under wait halts the path and snoozes": {Classified{Outcome: tasks.Quota, Code: 902},
-			effects{Verdict: tasks.Snooze, Delay: time.Minute, Channel: tasks.ChannelAccount, Halt: HaltPath, TryOther: true}, func(w *effects) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
+			effects{Verdict: tasks.Snooze, Delay: time.Minute, Channel: tasks.ChannelAccount, Halt: tasks.HaltPath, TryOther: true}, func(w *effects) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
 		"subscription halts the path and archives": {Classified{Outcome: tasks.Subscription, Code: 904},
-			effects{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, Halt: HaltPath, TryOther: true}, func(w *effects) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
+			effects{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, Halt: tasks.HaltPath, TryOther: true}, func(w *effects) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
 		"blocked halts the source and archives": {Classified{Outcome: tasks.Blocked, Code: 31337},
-			effects{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, Halt: HaltSource, TryOther: true}, func(w *effects) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
+			effects{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, Halt: tasks.HaltSource, TryOther: true}, func(w *effects) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
 		"newer_payload is snoozed": {Classified{Outcome: tasks.NewerPayload},
 			effects{Verdict: tasks.Snooze, Delay: time.Minute, Channel: tasks.ChannelNone}, func(w *effects) { w.Latch = tasks.LatchUntouched }},
 		"interrupted is snoozed for a second": {Classified{Outcome: tasks.Interrupted, Phase: audd.PhaseUnsent},
@@ -245,7 +245,7 @@ func TestDecideQuotaFailFastArchives(t *testing.T) {
 	assert.False(t, d.Final, "replayable")
 	assert.Zero(t, d.Delay)
 	assert.True(t, d.TryOther)
-	assert.Equal(t, HaltPath, d.Halt)
+	assert.Equal(t, tasks.HaltPath, d.Halt)
 }
 
 func TestDecideCountsOnlyTheTasksOwnWaits(t *testing.T) {

@@ -6,16 +6,6 @@ import (
 	"reprise/tasks"
 )
 
-// HaltScope is what an account outcome halts.
-type HaltScope string
-
-// The closed set of scopes; the zero value halts nothing.
-const (
-	HaltNone   HaltScope = ""
-	HaltPath   HaltScope = "path"   // this source on this path
-	HaltSource HaltScope = "source" // this source on every path
-)
-
 // Decision is what follows from one attempt.
 type Decision struct {
 	Verdict tasks.Verdict
@@ -36,7 +26,7 @@ type Decision struct {
 	Final   bool
 	Channel tasks.Channel
 	// Halt is what this answer halts at once.
-	Halt HaltScope
+	Halt tasks.HaltScope
 	// HaltAfter > 0 halts the source and path after that many equal answers in a
 	// row over all tasks; admission counts them.
 	HaltAfter int

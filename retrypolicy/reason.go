@@ -26,8 +26,9 @@ func reason(o tasks.Outcome, detail string) string {
 	return cut(join(string(o), clean(detail)), maxReason)
 }
 
-// withOutcome adds the outcome's name in front unless it is already there.
-func withOutcome(o tasks.Outcome, text string) string {
+// Reason returns text with the outcome's name in front, unless it begins with it already, and safe for display as described
+// at Classified.Reason.
+func Reason(o tasks.Outcome, text string) string {
 	rest, found := strings.CutPrefix(text, string(o))
 	if found && (rest == "" || strings.HasPrefix(rest, ":")) {
 		return reason(o, strings.TrimPrefix(rest, ":"))

@@ -38,11 +38,11 @@ type row struct {
 	billed    bool          // charges max_possibly_billed
 	units     units
 	channel   tasks.Channel
-	halt      HaltScope // halted by one answer
-	haltAfter int       // halted by that many equal answers in a row, 0 = never
-	blocks    bool      // a Retry-After blocks source and path
-	tryOther  bool      // another usable source may be called in this delivery
-	final     bool      // an archive is a tombstone
+	halt      tasks.HaltScope // halted by one answer
+	haltAfter int             // halted by that many equal answers in a row, 0 = never
+	blocks    bool            // a Retry-After blocks source and path
+	tryOther  bool            // another usable source may be called in this delivery
+	final     bool            // an archive is a tombstone
 	alert     bool
 	latch     tasks.LatchEffect // of an upload
 }
@@ -88,11 +88,11 @@ var table = []row{
 	{outcome: tasks.Authentication, when: "code 900, 901, 903, HTTP 401, 403 in JSON", verdict: tasks.Archive, upload: tasks.Archive, wait: waitNone,
 		units: unitsRefunded, channel: tasks.ChannelAccount, haltAfter: 3, tryOther: true, alert: true, latch: tasks.LatchReleased},
 	{outcome: tasks.Quota, when: "code 902", verdict: tasks.Archive, upload: tasks.Archive, wait: waitQuota,
-		units: unitsRefunded, channel: tasks.ChannelAccount, halt: HaltPath, blocks: true, tryOther: true, alert: true, latch: tasks.LatchReleased},
+		units: unitsRefunded, channel: tasks.ChannelAccount, halt: tasks.HaltPath, blocks: true, tryOther: true, alert: true, latch: tasks.LatchReleased},
 	{outcome: tasks.Subscription, when: "code 904, 905", verdict: tasks.Archive, upload: tasks.Archive, wait: waitNone,
-		units: unitsRefunded, channel: tasks.ChannelAccount, halt: HaltPath, tryOther: true, alert: true, latch: tasks.LatchReleased},
+		units: unitsRefunded, channel: tasks.ChannelAccount, halt: tasks.HaltPath, tryOther: true, alert: true, latch: tasks.LatchReleased},
 	{outcome: tasks.Blocked, when: "code 19, 20, 31337, any other HTTP 403", verdict: tasks.Archive, upload: tasks.Archive, wait: waitNone,
-		units: unitsRefunded, channel: tasks.ChannelAccount, halt: HaltSource, tryOther: true, alert: true, latch: tasks.LatchReleased},
+		units: unitsRefunded, channel: tasks.ChannelAccount, halt: tasks.HaltSource, tryOther: true, alert: true, latch: tasks.LatchReleased},
 
 	{outcome: tasks.NewerPayload, when: "type or version of a newer build", verdict: tasks.Snooze, upload: tasks.Snooze, wait: waitNewer,
 		units: unitsRefunded, channel: tasks.ChannelNone, latch: tasks.LatchUntouched},

@@ -117,7 +117,7 @@ func also(r row) string {
 	}
 	add(r.final, "final")
 	add(r.blocks, "Retry-After blocks source+path")
-	add(r.halt != HaltNone, "halts "+string(r.halt))
+	add(r.halt != tasks.HaltNone, "halts "+string(r.halt))
 	add(r.haltAfter > 0, fmt.Sprintf("%d in a row halt", r.haltAfter))
 	add(r.tryOther, "another source first")
 	add(r.alert, "alert")

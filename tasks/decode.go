@@ -47,6 +47,16 @@ func Decode(typ string, payload []byte) (Payload, error) {
 	return p, nil
 }
 
+// DecodeQueued is Decode for a payload of a queue, by whose name it knows the type. It also returns the queue's group.
+func DecodeQueued(queue string, payload []byte) (p Payload, group string, err error) {
+	path, group, err := SplitQueue(queue)
+	if err != nil {
+		return Payload{}, "", err
+	}
+	p, err = Decode(path.Type(), payload)
+	return p, group, err
+}
+
 // decodeFields has a fast path for the payloads that Task writes: a payload that
 // encodes to the same bytes again has no unknown, repeated or misspelled field.
 func decodeFields(payload []byte) (Payload, error) {

@@ -81,6 +81,16 @@ const (
 	ChannelNone     Channel = "none"     // no call was made
 )
 
+// HaltScope is what an account outcome halts.
+type HaltScope string
+
+// The closed set of halt scopes.
+const (
+	HaltNone   HaltScope = ""       // nothing
+	HaltPath   HaltScope = "path"   // the source on the path of the call
+	HaltSource HaltScope = "source" // the source on every path
+)
+
 // LatchEffect is what one attempt does to its upload's latch, the durable row
 // that allows one send. Recognitions have no latch.
 type LatchEffect string

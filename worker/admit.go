@@ -12,8 +12,8 @@ import (
 	"reprise/admission"
 	"reprise/retrypolicy"
 	"reprise/tasks"
-	"reprise/worker/record"
 	"reprise/worker/upkeep"
+	"reprise/worker/warn"
 )
 
 // admitter gets permits for calls. A refusal of up to the slot's longest wait
@@ -28,7 +28,7 @@ type admitter struct {
 	cordon      *cordon
 	sources     *sourceLog
 	metrics     *metrics
-	warn        *record.Warner
+	warn        *warn.Limiter
 	countChunks bool // AudD's limit bounds scanned chunks
 }
 
@@ -66,13 +66,13 @@ func (a *admitter) acquire(ctx context.Context, d *delivery) *ending {
 				end = a.backToQueue(ctx, d, refusal)
 				break
 			}
-			end = a.slot.wait(ctx, d, "gate "+string(refusal.Gate), func(ctx context.Context) error { return a.gates.Wait(ctx, req, refusal) })
+			end = a.slot.wait(ctx, d, until, "gate "+string(refusal.Gate), func(ctx context.Context) error { return a.gates.Wait(ctx, req, refusal) })
 		case errors.As(err, &inFlight):
 			wait := time.Until(inFlight.Until)
 			if wait > inFlightWait || time.Now().Add(wait).After(until) {
 				return without(tasks.Refused, min(wait, inFlightSnooze), "in flight in another delivery")
 			}
-			end = a.slot.pause(ctx, d, causeInFlight, wait)
+			end = a.slot.pause(ctx, d, until, causeInFlight, wait)
 		case errors.Is(err, admission.ErrTaskEnded):
 			if end = a.settler.settled(ctx, d, true); end == nil {
 				end = without(tasks.Interrupted, 0, "its verdict moved from the outbox to the store while it was read")
@@ -82,11 +82,11 @@ func (a *admitter) acquire(ctx context.Context, d *delivery) *ending {
 			end = a.slot.retry(ctx, d, "unit budgets cannot be seeded", seed)
 		default:
 			backoff = min(max(2*backoff, downMin), downMax)
-			a.warn.Warn("admission", "no call can be admitted; tasks wait", err)
+			a.warn.Warn(ctx, "admission", "no call can be admitted; tasks wait", err)
 			if time.Now().Add(backoff).After(until) {
 				return without(tasks.StoreDown, 0, "admission is not available")
 			}
-			end = a.slot.pause(ctx, d, causeStore, backoff)
+			end = a.slot.pause(ctx, d, until, causeStore, backoff)
 		}
 		if end != nil {
 			return end
@@ -182,7 +182,7 @@ func (a *admitter) release(d *delivery, end *ending, decision retrypolicy.Decisi
 	report := admission.CallReport{Outcome: decision.Outcome, Channel: tasks.ChannelNone}
 	if r := end.reply; r != nil {
 		report = admission.CallReport{
-			Outcome: decision.Outcome, Channel: decision.Channel, Halt: string(decision.Halt), Probeable: end.class.Probeable,
+			Outcome: decision.Outcome, Channel: decision.Channel, Halt: decision.Halt, Probeable: end.class.Probeable,
 			RetryAfter: decision.BlockFor, Counted: decision.Counted, PossiblyBilled: decision.PossiblyBilled,
 			Latency: r.took, Backoff: decision.Backoff, ClearRecord: ends(decision.Verdict),
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"reprise/admission"
+	"reprise/internal/timer"
 	"reprise/tasks"
-	"reprise/worker/upkeep"
 )
 
 // cordon: this worker takes no tasks of the queue because AudD refuses its own
@@ -19,7 +19,7 @@ import (
 type cordon struct {
 	gates   *admission.Gates
 	sources []admission.SourceConfig // with the fingerprints of this worker's tokens
-	changed func()                   // serves the queues that are to be served now
+	changed func(context.Context)    // serves the queues that are to be served now
 	log     *slog.Logger
 	mu      sync.Mutex
 	queues  map[string]bool
@@ -63,13 +63,13 @@ func (c *cordon) add(ctx context.Context, queue string) (others bool) {
 		c.log.Warn("AudD refuses this worker's token: it takes no tasks of the queue until it starts with another token or an operator resumes the source",
 			"queue", queue)
 	}
-	c.changed()
+	c.changed(ctx)
 	return others
 }
 
 // run ends cordons of sources that were resumed, until ctx ends.
 func (c *cordon) run(ctx context.Context) {
-	upkeep.Every(ctx, cordonInterval, func(ctx context.Context) {
+	timer.Every(ctx, cordonInterval, func(ctx context.Context) {
 		c.mu.Lock()
 		queues := slices.Collect(maps.Keys(c.queues))
 		c.mu.Unlock()
@@ -94,7 +94,7 @@ func (c *cordon) review(ctx context.Context, queue string) {
 	c.mu.Lock()
 	delete(c.queues, queue)
 	c.mu.Unlock()
-	c.changed()
+	c.changed(ctx)
 }
 
 func (c *cordon) fingerprint(source string) string {

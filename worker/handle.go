@@ -11,10 +11,14 @@ import (
 	"reprise/tasks"
 )
 
-// handle runs one delivery and returns the answer for asynq: decode → settled
-// already? → acquire a permit → call → classify, then conclude.
+// handle runs one delivery and returns the answer for asynq. Each step returns nil when the delivery goes on, else how it
+// ends:
 //
-// Each step returns nil when the delivery goes on, else how it ends.
+//	decode the payload → settled already? → sent before, in the upload ledger? → link expired? →
+//	acquire a permit → settled meanwhile? → record a lost attempt → budgets left? → call and classify →
+//	conclude: decide → settle → release
+//
+// The steps from acquire on are repeated when a source refuses the account and another one can take the call.
 func (w *Worker) handle(ctx context.Context, d *delivery) (ans *answer) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -40,6 +44,9 @@ func (w *Worker) handle(ctx context.Context, d *delivery) (ans *answer) {
 		}
 		if end == nil {
 			end = w.recordLost(ctx, d)
+		}
+		if end == nil {
+			end = w.exhausted(d)
 		}
 		if end == nil {
 			end = w.caller.call(ctx, d)
@@ -109,13 +116,12 @@ func (w *Worker) panicked(ctx context.Context, d *delivery, p any) *answer {
 
 const lostReason = string(tasks.Crash) + ": its worker died during the call"
 
-// recordLost records an attempt of the task that was admitted and never
-// settled, because its worker died. The charges of its admission stand: the
-// call may be billed. It ends the task when a budget is used up.
+// recordLost stores the call row of an attempt of the task that was admitted and never settled, because its worker died;
+// it does nothing if there is none. The charges of its admission stay, because the call may be billed.
 func (w *Worker) recordLost(ctx context.Context, d *delivery) *ending {
 	lost := d.permit.Lost
 	if lost == nil {
-		return w.exhausted(d)
+		return nil
 	}
 	sent, err := w.uploads.maySent(ctx, d, lost.AttemptID)
 	if err != nil {
@@ -125,14 +131,14 @@ func (w *Worker) recordLost(ctx context.Context, d *delivery) *ending {
 	if err := w.settler.settleLost(ctx, d, decision); err != nil {
 		return without(tasks.StoreDown, 0, err.Error())
 	}
-	return w.exhausted(d)
+	return nil
 }
 
-// exhausted ends a task that may not make another call, because its give-up time
-// is used up, or because the charges of a lost attempt used up a budget.
+// exhausted ends a task that may make no other call: its give-up time is used up, or the charges of a lost attempt used up
+// a budget.
 func (w *Worker) exhausted(d *delivery) *ending {
 	if w.policy.GivenUp(d.permit.Record) {
-		return without(tasks.Expired, 0, "its own time is used up")
+		return without(tasks.Expired, 0, "its give-up time is used up")
 	}
 	if d.permit.Lost == nil {
 		return nil

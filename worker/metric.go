@@ -9,10 +9,10 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/queue"
+	"reprise/internal/timer"
 	"reprise/store"
 	"reprise/tasks"
 	"reprise/worker/record"
-	"reprise/worker/upkeep"
 )
 
 // metrics are the worker's Prometheus metrics. Every label set is closed and
@@ -153,7 +153,7 @@ func newQueueGauges(m *metrics, queues *queue.Client, recorder *record.Recorder)
 // run reads the gauges until ctx ends.
 func (g *queueGauges) run(ctx context.Context) {
 	g.read(ctx)
-	upkeep.Every(ctx, queueInterval, g.read)
+	timer.Every(ctx, queueInterval, g.read)
 }
 
 func (g *queueGauges) read(ctx context.Context) {

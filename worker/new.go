@@ -15,6 +15,7 @@ import (
 	"reprise/tasks"
 	"reprise/worker/record"
 	"reprise/worker/upkeep"
+	"reprise/worker/warn"
 )
 
 // New checks the options, connects, and builds the worker. Nothing is taken
@@ -27,7 +28,7 @@ func New(ctx context.Context, opts Options, records Records) (*Worker, error) {
 	if opts.Log == nil {
 		opts.Log = slog.Default()
 	}
-	w := &Worker{opts: opts, log: opts.Log, warn: record.NewWarner(opts.Log), records: records, policy: opts.Policy, ready: make(chan struct{})}
+	w := &Worker{opts: opts, log: opts.Log, warn: warn.NewLimiter(opts.Log), records: records, policy: opts.Policy, ready: make(chan struct{})}
 	w.stopped, w.abandon = context.WithCancel(context.WithoutCancel(ctx))
 	w.stopping, w.stop = context.WithCancel(context.WithoutCancel(ctx))
 	w.metrics = newMetrics(opts)
@@ -87,7 +88,7 @@ func (w *Worker) assemble(gates *admission.Gates, clients map[string]*audd.Clien
 	w.admitter = &admitter{
 		gates: gates, slot: slot, settler: w.settler, cordon: cordon, sources: newSourceLog(w.log), metrics: w.metrics, warn: w.warn,
 		countChunks: o.LimitCountsChunks,
-		seeder:      upkeep.Seeder{Gates: gates, Calls: w.records, Recorder: w.recorder, Log: w.log},
+		seeder:      upkeep.Seeder{Gates: gates, Store: w.records, Recorder: w.recorder, Log: w.log},
 		pauses: &upkeep.PauseController{
 			Gates: gates, Queues: w.queues, Redis: conn, Leader: w.leader, SlotWait: o.SlotWait, Log: w.log, Warn: w.warn,
 		},

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -19,8 +20,10 @@ import (
 func (r *rig) refusedByAccount(p tasks.Payload) {
 	r.t.Helper()
 	at := time.Now()
+	raw, err := json.Marshal(p)
+	require.NoError(r.t, err)
 	require.NoError(r.t, r.store.Settle(r.t.Context(), store.Settlement{
-		Key: p.Key, Path: p.Path, Queue: p.Path.Queue(""), Finished: true, Verdict: tasks.Archive, Outcome: tasks.Authentication,
+		Key: p.Key, Path: p.Path, Queue: p.Path.Queue(""), Payload: raw, Finished: true, Verdict: tasks.Archive, Outcome: tasks.Authentication,
 		Reason: "authentication: refused", At: at,
 		Call: &store.Call{AttemptID: "refused-" + p.Key, Key: p.Key, Source: "main", Path: p.Path, Outcome: tasks.Authentication, Verdict: tasks.Archive, At: at},
 	}))

@@ -44,9 +44,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	<-ctx.Done()
 	w.log.Info("stopping: running calls finish, nothing new is taken", "drain", w.opts.drain())
 	w.servers.stop(w.stop)
-	if err := w.admitter.gates.Close(); err != nil { // waits for the reports under way, each bounded by its own timeout
-		w.warn.Warn("admission", "reports to admission were cut short", err)
-	}
+	w.warn.Warn(background, "admission", "reports to admission were cut short", w.admitter.gates.Close())
 	last, cancel := context.WithTimeout(background, lastDrain)
 	defer cancel()
 	if err := w.recorder.Drain(last); err != nil {
@@ -63,24 +61,26 @@ const lastDrain = 5 * time.Second
 func (w *Worker) services() []func(context.Context) {
 	leader, queues := w.leader, w.queues
 	replayer := &upkeep.Replayer{
-		Gates: w.admitter.gates, Queues: queues, Redis: w.conn, Archive: w.records, Leader: leader, Log: w.log, Warn: w.warn,
+		Gates: w.admitter.gates, Queues: queues, Redis: w.conn, Store: w.records, Leader: leader, Log: w.log, Warn: w.warn,
 	}
 	gauges := newQueueGauges(w.metrics, queues, w.recorder)
 	out := []func(context.Context){
 		w.renewPermits, upkeep.OutboxDrain{Recorder: w.recorder, Warn: w.warn}.Run, leader.Run, w.admitter.pauses.Run, replayer.Run,
 		w.admitter.cordon.run, w.servers.watch, w.waits.run, gauges.run,
 	}
+	if w.opts.Ledger != nil {
+		overdue := upkeep.OverdueSends{Ledger: w.opts.Ledger, Queues: queues, Store: w.records, Leader: leader, Log: w.log, Warn: w.warn}
+		out = append(out, overdue.Run)
+	}
 	if w.opts.Ledger != nil && w.opts.Verify == idempotency.VerifyRecognize {
-		verifier := &upkeep.Verifier{Ledger: w.opts.Ledger, Store: w.records, Redis: w.conn, Delay: w.opts.VerifyDelay, Log: w.log, Warn: w.warn}
+		verifier := &upkeep.Verifier{Ledger: w.opts.Ledger, Queues: queues, Store: w.records, Delay: w.opts.VerifyDelay, Log: w.log, Warn: w.warn}
 		out = append(out, verifier.Run)
 	}
 	return out
 }
 
 func (w *Worker) renewPermits(ctx context.Context) {
-	if err := w.admitter.gates.Run(ctx); err != nil && ctx.Err() == nil {
-		w.warn.Warn("admission", "permits are not renewed", err)
-	}
+	w.warn.Warn(ctx, "admission", "permits are not renewed", w.admitter.gates.Run(ctx))
 }
 
 // deliver is asynq's handler: the one place where a verdict becomes asynq's nil,

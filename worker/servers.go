@@ -15,9 +15,9 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/redisconn"
+	"reprise/internal/timer"
 	"reprise/tasks"
-	"reprise/worker/record"
-	"reprise/worker/upkeep"
+	"reprise/worker/warn"
 )
 
 const (
@@ -43,7 +43,7 @@ type servers struct {
 	gates    *admission.Gates
 	cordoned func(queue string) bool
 	log      *slog.Logger
-	warn     *record.Warner
+	warn     *warn.Limiter
 
 	mu      sync.Mutex
 	running []server
@@ -126,12 +126,10 @@ func (s *servers) queues() []string {
 }
 
 // refresh serves the queues that are not cordoned now.
-func (s *servers) refresh() {
+func (s *servers) refresh(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.serveLocked(); err != nil {
-		s.warn.Warn("groups", "the queues cannot be served", err)
-	}
+	s.warn.Warn(ctx, "groups", "the queues cannot be served", s.serveLocked())
 }
 
 // serve serves what the limits ask for.
@@ -172,14 +170,12 @@ func (s *servers) serveLocked() error {
 
 // watch follows the groups in force until ctx ends.
 func (s *servers) watch(ctx context.Context) {
-	upkeep.Every(ctx, groupsInterval, func(ctx context.Context) {
+	timer.Every(ctx, groupsInterval, func(ctx context.Context) {
 		limits, _, err := s.gates.LimitsInForce(ctx)
 		if err != nil {
 			return // deliveries report that admission is down
 		}
-		if err := s.serve(limits); err != nil {
-			s.warn.Warn("groups", "the groups in force cannot be served", err)
-		}
+		s.warn.Warn(ctx, "groups", "the groups in force cannot be served", s.serve(limits))
 	})
 }
 

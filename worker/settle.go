@@ -10,10 +10,12 @@ import (
 
 	"reprise/audd"
 	"reprise/idempotency"
+	"reprise/internal/timer"
 	"reprise/retrypolicy"
 	"reprise/store"
 	"reprise/tasks"
 	"reprise/worker/record"
+	"reprise/worker/warn"
 )
 
 // settler saves the outcomes of attempts and reads which tasks have a verdict.
@@ -26,7 +28,7 @@ type settler struct {
 	unsaved  atomic.Int64    // settlements not saved yet; no call is made while there are any
 	metrics  *metrics
 	log      *slog.Logger
-	warn     *record.Warner
+	warn     *warn.Limiter
 }
 
 var errUnsaved = errors.New("this worker has results that are not saved yet")
@@ -52,7 +54,7 @@ func (s *settler) settled(ctx context.Context, d *delivery, outbox bool) *ending
 			return end
 		}
 	} else if err := read(ctx); err != nil {
-		s.warn.Warn(failure, failure+"; tasks wait", err)
+		s.warn.Warn(ctx, failure, failure+"; tasks wait", err)
 		return without(tasks.StoreDown, 0, failure)
 	}
 	if d.permit != nil && found.Generation != d.status.Generation { // its budgets begin anew
@@ -185,8 +187,8 @@ func (s *settler) save(ctx context.Context, e record.Entry) error {
 			s.unsaved.Add(1)
 			defer s.unsaved.Add(-1)
 		}
-		s.warn.Warn("settle", "neither the store nor the outbox takes a settlement; retrying", err)
-		if sleep(s.stopped, savePause) != nil {
+		s.warn.Warn(ctx, "settle", "neither the store nor the outbox takes a settlement; retrying", err)
+		if timer.Wait(s.stopped, savePause) != nil {
 			return errors.New("the worker was stopped with its settlement unsaved")
 		}
 	}

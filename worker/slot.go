@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
+	"reprise/internal/timer"
 	"reprise/tasks"
-	"reprise/worker/record"
+	"reprise/worker/warn"
 )
 
 // slot is how a delivery waits while it occupies a slot. Full slots are the
@@ -16,7 +17,7 @@ type slot struct {
 	callTime func(tasks.Path) time.Duration // what must remain for the call that follows
 	stopping context.Context                //nolint:containedctx // done: waits end at once
 	waits    *waits
-	warn     *record.Warner
+	warn     *warn.Limiter
 }
 
 // until is when a wait must end so that asynq's deadline cannot end the call
@@ -32,11 +33,10 @@ func (s *slot) until(d *delivery) time.Time {
 	return until
 }
 
-// wait runs a wait until it is over, the worker stops or the delivery is
-// cancelled; the last two end the delivery.
-func (s *slot) wait(ctx context.Context, d *delivery, cause string, run func(context.Context) error) *ending {
+// wait runs a wait, which it cancels at until and when the worker stops. A stop and the end of ctx end the delivery.
+func (s *slot) wait(ctx context.Context, d *delivery, until time.Time, cause string, run func(context.Context) error) *ending {
 	defer s.waits.begin(d, cause)()
-	waitCtx, cancel := context.WithTimeout(ctx, s.longest)
+	waitCtx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
 	err := run(waitCtx)
@@ -49,20 +49,9 @@ func (s *slot) wait(ctx context.Context, d *delivery, cause string, run func(con
 	return nil
 }
 
-// pause waits for a time.
-func (s *slot) pause(ctx context.Context, d *delivery, cause string, wait time.Duration) *ending {
-	return s.wait(ctx, d, cause, func(ctx context.Context) error { return sleep(ctx, wait) })
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// pause waits for a time, at most until the given one.
+func (s *slot) pause(ctx context.Context, d *delivery, until time.Time, cause string, wait time.Duration) *ending {
+	return s.wait(ctx, d, until, cause, func(ctx context.Context) error { return timer.Wait(ctx, wait) })
 }
 
 // Backoff between two tries of a store or of admission while it is down.
@@ -80,11 +69,11 @@ func (s *slot) retry(ctx context.Context, d *delivery, failure string, do func(c
 		if err == nil {
 			return nil
 		}
-		s.warn.Warn(failure, failure+"; tasks wait", err)
+		s.warn.Warn(ctx, failure, failure+"; tasks wait", err)
 		if time.Now().Add(backoff).After(until) {
 			return without(tasks.StoreDown, 0, failure)
 		}
-		if end := s.pause(ctx, d, causeStore, backoff); end != nil {
+		if end := s.pause(ctx, d, until, causeStore, backoff); end != nil {
 			return end
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"reprise/idempotency/redismark"
 	"reprise/retrypolicy"
 	"reprise/tasks"
-	"reprise/worker/record"
+	"reprise/worker/warn"
 )
 
 // uploads connects deliveries to the upload ledger, which alone decides whether
@@ -23,7 +23,7 @@ type uploads struct {
 	verify  idempotency.Verify
 	timeout time.Duration // of the call
 	slot    *slot
-	warn    *record.Warner
+	warn    *warn.Limiter
 }
 
 // ledgerTimeout bounds one question to the ledger.
@@ -128,6 +128,8 @@ func (u *uploads) maySent(ctx context.Context, d *delivery, attempt string) (boo
 	if !d.isUpload() {
 		return true, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
+	defer cancel()
 	_, latched, err := u.ledger.SendByAttempt(ctx, attempt)
 	return latched, err
 }
@@ -148,7 +150,7 @@ func (u *uploads) latch(ctx context.Context, d *delivery) error {
 		SHA256: d.payload.Input.SHA256, Timeout: u.timeout, Verify: u.verify, Remembered: remembered, At: time.Now(),
 	})
 	if err != nil {
-		return u.latchFailed(err)
+		return u.latchFailed(ctx, err)
 	}
 	if err := redismark.Write(ctx, u.rdb, got.Mark); err != nil {
 		return fmt.Errorf("%w: %w", retrypolicy.ErrStoreDown, err)
@@ -161,7 +163,7 @@ func (u *uploads) latch(ctx context.Context, d *delivery) error {
 
 // latchFailed maps the ledger's refusals: an attempt that lost the race is
 // retried soon; a ledger that is behind or down blocks uploads.
-func (u *uploads) latchFailed(err error) error {
+func (u *uploads) latchFailed(ctx context.Context, err error) error {
 	var taken *idempotency.TakenError
 	var slot *idempotency.SlotTakenError
 	var busy *idempotency.SlotBusyError
@@ -170,9 +172,9 @@ func (u *uploads) latchFailed(err error) error {
 	case errors.As(err, &taken), errors.As(err, &slot), errors.As(err, &busy):
 		return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
 	case errors.As(err, &behind):
-		u.warn.Warn("ledger", "uploads are blocked until an operator runs `inspect uploads adopt`", err)
+		u.warn.Warn(ctx, "ledger", "uploads are blocked until an operator runs `inspect uploads adopt`", err)
 	default:
-		u.warn.Warn("ledger", "the upload ledger takes no latch; uploads wait", err)
+		u.warn.Warn(ctx, "ledger", "the upload ledger takes no latch; uploads wait", err)
 	}
 	return fmt.Errorf("%w: %w", retrypolicy.ErrStoreDown, err)
 }

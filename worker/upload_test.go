@@ -238,3 +238,35 @@ func TestAnswerOfAVerificationInTheOutboxSettlesTheUpload(t *testing.T) {
 	require.Equal(t, tasks.Match, r.verdict(check, 5*time.Second).Outcome)
 	require.Zero(t, r.sim.Bill().ByPath["recognize"]+r.sim.Bill().ByPath["upload"])
 }
+
+// Redis lost the outbox that held the report, and no task is left in the queue.
+func TestOverdueSendWithoutAQueuedTaskIsHeld(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{}, nil)
+	p := r.track("overdue.wav", 21)
+	raw, err := json.Marshal(p)
+	require.NoError(t, err)
+	at := time.Now().Add(-time.Hour)
+	_, err = r.store.Register(t.Context(), []store.Submission{{ID: "s", Batch: "b", Key: p.Key, Path: p.Path, Queue: "upload", Payload: raw, At: at}})
+	require.NoError(t, err)
+	_, err = r.ledger.Latch(t.Context(), idempotency.LatchRequest{
+		Key: p.Key, AttemptID: "dead", Source: "main", AudioID: 21, SHA256: p.Input.SHA256, Timeout: time.Minute, At: at,
+	})
+	require.NoError(t, err)
+	r.run()
+	require.Equal(t, tasks.Hold, r.verdict(p, time.Minute).Verdict)
+	require.Equal(t, idempotency.Uncertain, r.ledgerState(p))
+	require.Zero(t, r.sim.Bill().Upload(21).Started)
+}
+
+// A ledger that hangs must not hold the slot of a delivery.
+func TestQuestionToAHangingLedgerIsBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, auddsim.Config{}, nil)
+	db := r.store.DB()
+	db.SetMaxOpenConns(1)
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.Error(t, worker.MaySend(t.Context(), r.ledger, r.track("hangs.wav", 22)))
+}

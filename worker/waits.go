@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"reprise/internal/timer"
 	"reprise/tasks"
 )
 
@@ -61,16 +62,7 @@ func (w *waits) begin(d *delivery, cause string) func() {
 }
 
 func (w *waits) run(ctx context.Context) {
-	tick := time.NewTicker(waitInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C: // a late report must not show a part of the waits that began together
-			w.report(now)
-		}
-	}
+	timer.Every(ctx, waitInterval, func(context.Context) { w.report(time.Now()) })
 }
 
 func (w *waits) report(now time.Time) {

@@ -14,14 +14,13 @@ import (
 	"reprise/retrypolicy"
 	"reprise/worker/record"
 	"reprise/worker/upkeep"
+	"reprise/worker/warn"
 )
 
 // Records is the SQL store as a worker uses it: *store.Store, or a stand-in in
 // benchmarks without SQL.
 type Records interface {
-	record.Store
-	upkeep.Archive
-	upkeep.Spending
+	upkeep.Store
 	// Ping fails when nothing can be written.
 	Ping(ctx context.Context) error
 }
@@ -31,7 +30,7 @@ type Records interface {
 type Worker struct {
 	opts    Options
 	log     *slog.Logger
-	warn    *record.Warner
+	warn    *warn.Limiter
 	policy  retrypolicy.Policy
 	records Records
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/admission"
+	"reprise/internal/timer"
 )
 
 // Many workers may change a queue's pause reasons at the same moment. One of them succeeds, the others try again.
@@ -102,7 +103,7 @@ func (c *Client) Reconcile(ctx context.Context, queue string) (state admission.P
 		state, action, err = c.step(ctx, queue)
 		switch {
 		case errors.Is(err, admission.ErrRaced):
-			if waitErr := wait(ctx, racePace); waitErr != nil {
+			if waitErr := timer.Wait(ctx, racePace); waitErr != nil {
 				return state, first, waitErr
 			}
 		case err != nil, action == ActionNone:
@@ -163,15 +164,4 @@ func confirmed(flag bool) admission.PauseFlag {
 		return admission.FlagOn
 	}
 	return admission.FlagOff
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

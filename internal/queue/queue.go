@@ -1,6 +1,5 @@
-// Package queue reads and changes asynq's queues: it counts and finds tasks, and it pauses queues. No other package uses
-// asynq's Redis keys or its Inspector. It neither enqueues nor runs tasks: packages intake and worker/upkeep enqueue them,
-// package worker runs them.
+// Package queue reads and changes asynq's queues: it enqueues, counts and finds tasks, and it pauses queues. Package
+// worker runs the tasks. No other package uses asynq's Redis keys or its Inspector.
 package queue
 
 import (
@@ -20,13 +19,17 @@ import (
 // Client reads and changes the queues of one Redis. It is safe for concurrent use.
 type Client struct {
 	rdb       redis.UniversalClient
+	client    *asynq.Client
 	inspector *asynq.Inspector
 	pauses    *admission.Pauses
 }
 
 // New uses the caller's connection and does not close it. Pause reasons are stored below prefix (admission.Config.Prefix).
 func New(rdb redis.UniversalClient, prefix string) *Client {
-	return &Client{rdb: rdb, inspector: asynq.NewInspectorFromRedisClient(rdb), pauses: admission.NewPauses(rdb, prefix)}
+	return &Client{
+		rdb: rdb, pauses: admission.NewPauses(rdb, prefix),
+		client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb),
+	}
 }
 
 // All returns the names of all queues that asynq has seen, sorted.

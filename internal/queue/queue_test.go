@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"reprise/internal/queue"
 	"reprise/internal/queue/asynqkey"
 	"reprise/internal/redistest"
+	"reprise/tasks"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Wrap(m).Run()) }
@@ -141,13 +143,12 @@ func TestWorkersListsEachProcessOnceWithItsQueues(t *testing.T) {
 	require.False(t, workers[0].Serves("upload"))
 }
 
-func TestTaskCanBeReadRunAndDeleted(t *testing.T) {
+func TestTaskCanBeReadAndDeleted(t *testing.T) {
 	t.Parallel()
 	c, rdb := newClient(t)
 	ctx := t.Context()
 	_, err := c.Task(ctx, q, "nothing")
 	require.ErrorIs(t, err, queue.ErrNotFound)
-	require.ErrorIs(t, c.Run(ctx, q, "nothing"), queue.ErrNotFound)
 	require.NoError(t, c.Delete(ctx, q, "nothing"))
 
 	enqueue(t, rdb, "dead", asynq.MaxRetry(0))
@@ -163,13 +164,36 @@ func TestTaskCanBeReadRunAndDeleted(t *testing.T) {
 	require.True(t, again.State.Waits())
 	waitState(t, c, "held", queue.Active)
 	require.ErrorIs(t, c.Delete(ctx, q, "held"), queue.ErrActive)
-
-	require.NoError(t, asynq.NewInspectorFromRedisClient(rdb).PauseQueue(q))
-	require.NoError(t, c.Run(ctx, q, "dead"))
-	waitState(t, c, "dead", queue.Pending)
 	require.NoError(t, c.Delete(ctx, q, "dead"))
 	_, err = c.Task(ctx, q, "dead")
 	require.ErrorIs(t, err, queue.ErrNotFound)
+}
+
+func TestEnqueueAddsAKeyOnceAndReplaceAddsItAgain(t *testing.T) {
+	t.Parallel()
+	c, rdb := newClient(t)
+	ctx := t.Context()
+	in := tasks.Input{Kind: tasks.FileInput, Path: "/clip.wav", Size: 9, SHA256: strings.Repeat("0", 64)}
+	p, err := tasks.New(tasks.Recognize, in, tasks.Params{}, 0)
+	require.NoError(t, err)
+	added, err := c.Enqueue(ctx, p, "")
+	require.NoError(t, err)
+	require.True(t, added)
+	added, err = c.Enqueue(ctx, p, "")
+	require.NoError(t, err)
+	require.False(t, added)
+
+	serve(t, rdb)
+	waitState(t, c, p.Key, queue.Retry)
+	added, err = c.Replace(ctx, p, "")
+	require.NoError(t, err)
+	require.True(t, added)
+
+	enqueue(t, rdb, "held")
+	waitState(t, c, "held", queue.Active)
+	p.Key = "held"
+	_, err = c.Replace(ctx, p, "")
+	require.ErrorIs(t, err, queue.ErrActive)
 }
 
 func TestTasksAreFoundWithTheirNextRunAndPosition(t *testing.T) {

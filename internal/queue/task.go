@@ -62,11 +62,6 @@ func (c *Client) Task(ctx context.Context, queue, id string) (Task, error) {
 	return t, err
 }
 
-// Run makes an archived, scheduled or retrying task pending. It fails with ErrNotFound if the queue does not have it.
-func (c *Client) Run(ctx context.Context, queue, id string) error {
-	return inspect(ctx, "run a task", queue, func() error { return c.inspector.RunTask(queue, id) })
-}
-
 // Delete removes a task, if the queue has it. It fails with ErrActive while a worker runs it.
 func (c *Client) Delete(ctx context.Context, queue, id string) error {
 	err := inspect(ctx, "delete a task", queue, func() error { return c.inspector.DeleteTask(queue, id) })

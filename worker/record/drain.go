@@ -39,7 +39,7 @@ func (r *Recorder) drainPage(ctx context.Context, page []stored) error {
 		err := json.Unmarshal([]byte(s.raw), &s.entry)
 		switch {
 		case err != nil && json.Valid([]byte(s.raw)):
-			r.warn.Warn("outbox_entry", "an outbox entry of a newer worker is left for one", err)
+			r.warn.Warn(ctx, "outbox_entry", "an outbox entry of a newer worker is left for one", err)
 			continue
 		case err != nil: // its task is unknown; Status drops its verdict
 			if err := r.setAside(ctx, s, err); err != nil {

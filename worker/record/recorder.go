@@ -10,8 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"reprise/idempotency"
+	"reprise/retrypolicy"
 	"reprise/store"
 	"reprise/tasks"
+	"reprise/worker/warn"
 )
 
 // Store is SQL as far as settlements need it; *store.Store is one.
@@ -28,14 +30,14 @@ type Recorder struct {
 	ledger *idempotency.Ledger
 	outbox outbox
 	log    *slog.Logger
-	warn   *Warner
+	warn   *warn.Limiter
 	resume atomic.Int64 // Unix ms until which the store is not tried, because it failed
 }
 
 // New records in s and, for uploads, in the ledger, which may be nil. The
 // outbox is in Redis under admission's prefix.
 func New(s Store, ledger *idempotency.Ledger, rdb redis.UniversalClient, prefix string, log *slog.Logger) *Recorder {
-	return &Recorder{store: s, ledger: ledger, outbox: newOutbox(rdb, prefix, log), log: log, warn: NewWarner(log)}
+	return &Recorder{store: s, ledger: ledger, outbox: newOutbox(rdb, prefix, log), log: log, warn: warn.NewLimiter(log)}
 }
 
 const (
@@ -56,8 +58,10 @@ func (r *Recorder) Save(ctx context.Context, e Entry) error {
 		if storeErr == nil {
 			return nil
 		}
-		r.storeFailed()
-		r.warn.Warn("store", "the store takes no settlement; the outbox does", storeErr)
+		if store.IsUnavailable(storeErr) {
+			r.storeFailed()
+		}
+		r.warn.Warn(ctx, "store", "the store takes no settlement; the outbox does", storeErr)
 	}
 	octx, cancel := context.WithTimeout(ctx, outboxTimeout)
 	defer cancel()
@@ -132,14 +136,14 @@ func (r *Recorder) verified(ctx context.Context, v idempotency.Verification, set
 	if err != nil {
 		return settlements, err
 	}
-	return append(settlements, Arrived(v.Key, task.Generation, st.Send.AttemptID, v.At)), nil
+	return append(settlements, Arrived(st.Send, task.Generation, v.At)), nil
 }
 
-// Arrived is the settlement of a held upload that the ledger has as settled by
-// a verification. It replaces the verdict hold of the same attempt.
-func Arrived(key string, generation int64, attempt string, at time.Time) store.Settlement {
+// Arrived returns the settlement of a held upload whose send the ledger has as settled: by a verification, an operator or
+// a late report of its attempt. It replaces the verdict hold of the same attempt. generation is the task's, not the send's.
+func Arrived(send idempotency.Send, generation int64, at time.Time) store.Settlement {
 	return store.Settlement{
-		Key: key, Generation: generation, Path: tasks.Upload, AttemptID: attempt, Finished: true,
-		Verdict: tasks.Done, Outcome: tasks.Uploaded, Reason: "uploaded: verified by recognition", Result: []byte("null"), At: at,
+		Key: send.Key, Generation: generation, Path: tasks.Upload, AttemptID: send.AttemptID, Finished: true,
+		Verdict: tasks.Done, Outcome: tasks.Uploaded, Reason: retrypolicy.Reason(tasks.Uploaded, send.Reason), Result: []byte("null"), At: at,
 	}
 }

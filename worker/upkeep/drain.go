@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"reprise/internal/timer"
 	"reprise/worker/record"
+	"reprise/worker/warn"
 )
 
 const drainInterval = 2 * time.Second
@@ -13,17 +15,15 @@ const drainInterval = 2 * time.Second
 // one, so that the outbox empties as soon as any of them reaches SQL.
 type OutboxDrain struct {
 	Recorder *record.Recorder
-	Warn     *record.Warner
+	Warn     *warn.Limiter
 }
 
 // Run drains at once and every 2 s until ctx ends.
 func (o OutboxDrain) Run(ctx context.Context) {
 	o.drain(ctx)
-	Every(ctx, drainInterval, o.drain)
+	timer.Every(ctx, drainInterval, o.drain)
 }
 
 func (o OutboxDrain) drain(ctx context.Context) {
-	if err := o.Recorder.Drain(ctx); err != nil && ctx.Err() == nil {
-		o.Warn.Warn("outbox", "the outbox cannot be drained yet", err)
-	}
+	o.Warn.Warn(ctx, "outbox", "the outbox cannot be drained yet", o.Recorder.Drain(ctx))
 }

@@ -15,16 +15,13 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/queue"
+	"reprise/internal/timer"
 	"reprise/tasks"
-	"reprise/worker/record"
+	"reprise/worker/warn"
 )
 
 // pauseInterval is how often asynq's pause flags are compared with the reasons.
 const pauseInterval = time.Second
-
-// pauseUnits is a hash: queue → units of the task for which it was paused last.
-// A budget must have so many left before any worker resumes the queue. No TTL.
-const pauseUnits = "reprise:{upkeep}:pause_units"
 
 // PauseController pauses a queue when every source is blocked for longer than
 // a delivery waits in its slot, and resumes it when the gates would admit a
@@ -38,7 +35,7 @@ type PauseController struct {
 	Leader   *Leader
 	SlotWait time.Duration // the longest wait of a delivery in its slot
 	Log      *slog.Logger
-	Warn     *record.Warner
+	Warn     *warn.Limiter
 
 	mu     sync.Mutex
 	pauses map[string]*lastPause // by queue
@@ -81,9 +78,7 @@ func (p *PauseController) Pause(ctx context.Context, queue string, units int64, 
 	}
 	err := p.pause(ctx, queue, units, b)
 	last.ok, last.at = err == nil, time.Now()
-	if err != nil {
-		p.Warn.Warn("pause", "a queue whose sources are blocked could not be paused", err)
-	}
+	p.Warn.Warn(ctx, "pause", "a queue whose sources are blocked could not be paused", err)
 	return last.ok
 }
 
@@ -106,13 +101,13 @@ func (p *PauseController) pause(ctx context.Context, queue string, units int64, 
 
 func (p *PauseController) reason(b Blocked) admission.PauseReason {
 	return admission.PauseReason{
-		Name: admission.AutoReason + string(b.Gate), Until: time.Now().Add(b.Wait), By: "worker-" + p.Leader.id[:8], Evidence: b.Evidence(),
+		Name: admission.AutoReason + string(b.Gate), Until: time.Now().Add(b.Wait), By: fmt.Sprintf("worker-%.8s", p.Leader.id), Evidence: b.Evidence(),
 	}
 }
 
 // Run reconciles the queues every second until ctx ends.
 func (p *PauseController) Run(ctx context.Context) {
-	Every(ctx, pauseInterval, func(ctx context.Context) {
+	timer.Every(ctx, pauseInterval, func(ctx context.Context) {
 		names, err := p.Queues.Names(ctx)
 		if err != nil {
 			return // reported by deliveries
@@ -123,9 +118,7 @@ func (p *PauseController) Run(ctx context.Context) {
 			} else {
 				err = p.resumeOwn(ctx, name)
 			}
-			if err != nil && ctx.Err() == nil {
-				p.Warn.Warn("pause", "the pause reasons of a queue could not be reconciled", err)
-			}
+			p.Warn.Warn(ctx, "pause", "the pause reasons of a queue could not be reconciled", err)
 		}
 	})
 }

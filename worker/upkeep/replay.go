@@ -10,40 +10,28 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
 	"reprise/admission"
 	"reprise/internal/queue"
 	"reprise/store"
 	"reprise/tasks"
-	"reprise/worker/record"
+	"reprise/worker/warn"
 )
 
-// Archive reads and reopens tasks: *store.Store.
-type Archive interface {
-	Tasks(ctx context.Context, f store.TaskFilter) ([]store.TaskRow, error)
-	Reopen(ctx context.Context, key string, from int64) (int64, error)
-	Payload(ctx context.Context, key string) ([]byte, error)
-}
-
-// Replayer runs again, paced, what was archived for an account reason before
-// its source worked again. Its progress is in Redis, so any worker continues it.
+// Replayer runs tasks again that an account refusal archived before their source worked again, some per second. Its
+// progress is in Redis, so any worker continues it. Run is called once.
 type Replayer struct {
-	Gates   *admission.Gates
-	Queues  *queue.Client
-	Redis   redis.UniversalClient
-	Archive Archive
-	Leader  *Leader
-	Log     *slog.Logger
-	Warn    *record.Warner
-}
+	Gates  *admission.Gates
+	Queues *queue.Client
+	Redis  redis.UniversalClient
+	Store  Store
+	Leader *Leader
+	Log    *slog.Logger
+	Warn   *warn.Limiter
 
-// Keys of the replays; without TTL, they are removed when the work is done.
-const (
-	replayQueues  = "reprise:{replay}:queues"  // hash: queue → replay what was archived before, Unix ms
-	replayStarted = "reprise:{replay}:started" // hash: "<queue>/<key>" → 1: reopened, not yet back in its queue
-)
+	replayed map[string]int // queue → tasks that this worker replayed so far in the replay under way
+}
 
 const (
 	replayInterval = time.Second
@@ -53,21 +41,15 @@ const (
 
 // Run replays while this worker leads, until ctx ends.
 func (r *Replayer) Run(ctx context.Context) {
-	Every(ctx, replayInterval, func(ctx context.Context) {
-		if !r.Leader.Leads() {
-			return
-		}
+	r.replayed = map[string]int{}
+	r.Leader.every(ctx, replayInterval, func(ctx context.Context) {
 		names, err := r.Queues.Names(ctx)
 		if err != nil {
 			return // reported by deliveries
 		}
-		if err := r.startEnded(ctx, names); err != nil && ctx.Err() == nil {
-			r.Warn.Warn("halts", "the halts of the sources could not be read", err)
-		}
+		r.Warn.Warn(ctx, "halts", "the halts of the sources could not be read", r.startEnded(ctx, names))
 		for _, name := range names {
-			if err := r.replay(ctx, name); err != nil && ctx.Err() == nil {
-				r.Warn.Warn("replay", "archived tasks could not be replayed", err)
-			}
+			r.Warn.Warn(ctx, "replay", "archived tasks could not be replayed", r.replay(ctx, name))
 		}
 	})
 }
@@ -79,6 +61,7 @@ func (r *Replayer) replay(ctx context.Context, queue string) error {
 	}
 	before, err := r.Redis.HGet(ctx, replayQueues, queue).Int64()
 	if errors.Is(err, redis.Nil) {
+		delete(r.replayed, queue) // another worker may have ended the replay
 		return nil
 	}
 	if err != nil {
@@ -86,7 +69,7 @@ func (r *Replayer) replay(ctx context.Context, queue string) error {
 	}
 	done := 0
 	for _, outcome := range tasks.AccountOutcomes {
-		rows, err := r.Archive.Tasks(ctx, store.TaskFilter{
+		rows, err := r.Store.Tasks(ctx, store.TaskFilter{
 			Queue: queue, Outcome: outcome, Replayable: true, Until: time.UnixMilli(before), Limit: replayPage - done,
 		})
 		if err != nil {
@@ -97,6 +80,7 @@ func (r *Replayer) replay(ctx context.Context, queue string) error {
 				return err
 			}
 			done++
+			r.replayed[queue]++
 		}
 		if done >= replayPage {
 			return nil // the rest follows at the next tick
@@ -106,12 +90,13 @@ func (r *Replayer) replay(ctx context.Context, queue string) error {
 	if err != nil || len(started) > 0 {
 		return err // checked again at the next tick
 	}
-	if done > 0 {
-		r.Log.Info("replayed tasks archived for an account reason", "queue", queue, "tasks", done)
-	}
 	if err := r.Redis.HDel(ctx, replayQueues, queue).Err(); err != nil {
 		return fmt.Errorf("end the replay of %s: %w", queue, err)
 	}
+	if n := r.replayed[queue]; n > 0 {
+		r.Log.Info("replayed tasks archived for an account reason", "queue", queue, "tasks", n)
+	}
+	delete(r.replayed, queue)
 	return nil
 }
 
@@ -122,7 +107,7 @@ func (r *Replayer) one(ctx context.Context, row store.TaskRow) error {
 	if err := r.Redis.HSet(ctx, replayStarted, field, 1).Err(); err != nil {
 		return fmt.Errorf("note a replay: %w", err)
 	}
-	if _, err := r.Archive.Reopen(ctx, row.Key, row.Generation); err != nil {
+	if _, err := r.Store.Reopen(ctx, row.Key, row.Generation); err != nil {
 		return err
 	}
 	return r.requeue(ctx, field)
@@ -152,57 +137,25 @@ func (r *Replayer) started(ctx context.Context, queue string) ([]string, error) 
 	return slices.DeleteFunc(started, func(field string) bool { return !strings.HasPrefix(field, queue+"/") }), nil
 }
 
-// requeue runs an archived task again. The note of an active task stays: the
-// ack that archives it may still come. Any other task is in its queue already.
+// requeue puts a reopened task back into its queue and removes its note. The note of an active task stays for the next
+// tick. A task that has finished since needs nothing more.
 func (r *Replayer) requeue(ctx context.Context, field string) error {
 	name, key, _ := strings.Cut(field, "/")
-	task, err := r.Queues.Task(ctx, name, key)
-	switch {
-	case errors.Is(err, queue.ErrNotFound):
-		err = r.enqueue(ctx, name, key)
-	case err == nil && task.State == queue.Active:
-		return nil
-	case err == nil && task.State == queue.Archived:
-		if err = r.Queues.Run(ctx, name, key); errors.Is(err, queue.ErrNotFound) {
-			err = nil // deleted meanwhile
-		}
-	}
+	st, err := r.Store.TaskStatus(ctx, key)
 	if err != nil {
 		return err
+	}
+	if !st.Finished {
+		found, err := requeue(ctx, r.Queues, r.Store, name, key)
+		switch {
+		case errors.Is(err, tasks.ErrMalformed): // it must not keep the others from their replay
+			r.Log.Error("a reopened task cannot be queued: its payload in the store cannot be read", "task_id", key, "error", err)
+		case err != nil || found == queue.Active:
+			return err
+		}
 	}
 	if err := r.Redis.HDel(ctx, replayStarted, field).Err(); err != nil {
 		return fmt.Errorf("end a replay: %w", err)
-	}
-	return nil
-}
-
-// enqueue queues a task that asynq's archive has dropped: it keeps at most
-// 10,000 tasks, for 90 days.
-func (r *Replayer) enqueue(ctx context.Context, queue, key string) error {
-	raw, err := r.Archive.Payload(ctx, key)
-	if err != nil {
-		return err
-	}
-	path, group, err := tasks.SplitQueue(queue)
-	if err != nil {
-		return err
-	}
-	payload, err := tasks.Decode(path.Type(), raw)
-	if err != nil {
-		return err
-	}
-	return enqueue(ctx, r.Redis, payload, group)
-}
-
-// enqueue queues a task; one that is queued already is no error.
-func enqueue(ctx context.Context, rdb redis.UniversalClient, p tasks.Payload, group string) error {
-	task, err := p.Task(group)
-	if err != nil {
-		return err
-	}
-	_, err = asynq.NewClientFromRedisClient(rdb).EnqueueContext(ctx, task)
-	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
-		return fmt.Errorf("enqueue a task: %w", err)
 	}
 	return nil
 }
@@ -214,10 +167,6 @@ func (r *Replayer) start(ctx context.Context, queue string) error {
 	}
 	return nil
 }
-
-// replayHalts is a hash: "<source>/<path>" → Unix ms at which the last halt
-// began whose end was followed by a replay. No TTL.
-const replayHalts = "reprise:{replay}:halts"
 
 // startEnded starts the replays of halts that have ended: the source has
 // answered a call. A half-open source does not count, since it may be refused
@@ -287,7 +236,7 @@ func (r *Replayer) probe(ctx context.Context, src admission.SourceState, queues 
 			continue
 		}
 		for _, outcome := range tasks.AccountOutcomes {
-			rows, err := r.Archive.Tasks(ctx, store.TaskFilter{Queue: queue, Outcome: outcome, Source: src.Source, Replayable: true, Limit: 1})
+			rows, err := r.Store.Tasks(ctx, store.TaskFilter{Queue: queue, Outcome: outcome, Source: src.Source, Replayable: true, Limit: 1})
 			if err != nil {
 				return err
 			}

@@ -11,16 +11,11 @@ import (
 	"reprise/worker/record"
 )
 
-// Spending sums the units of calls: *store.Store.
-type Spending interface {
-	Spent(ctx context.Context, f store.SpentFilter) (int64, error)
-}
-
 // Seeder restores unit budgets that are missing in Redis: a new day has begun,
 // or Redis lost them. Safe for concurrent use.
 type Seeder struct {
 	Gates    *admission.Gates
-	Calls    Spending
+	Store    Store
 	Recorder *record.Recorder
 	Log      *slog.Logger
 }
@@ -33,7 +28,7 @@ func (s Seeder) Seed(ctx context.Context, missing *admission.MissingPeriods) err
 	}
 	var found []admission.PeriodUnits
 	for _, p := range missing.Periods {
-		spent, err := s.Calls.Spent(ctx, store.SpentFilter{Since: p.Start, Until: p.End, Source: p.Source, Path: p.Path, Group: p.Group})
+		spent, err := s.Store.Spent(ctx, store.SpentFilter{Since: p.Start, Until: p.End, Source: p.Source, Path: p.Path, Group: p.Group})
 		if err != nil {
 			return fmt.Errorf("sum the units of a lost budget: %w", err)
 		}
@@ -59,7 +54,7 @@ const (
 func (s Seeder) ExpectLimits(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, historyTimeout)
 	defer cancel()
-	spent, err := s.Calls.Spent(ctx, store.SpentFilter{Since: time.Now().Add(-historyWindow)})
+	spent, err := s.Store.Spent(ctx, store.SpentFilter{Since: time.Now().Add(-historyWindow)})
 	if err != nil || spent > 0 {
 		s.Gates.ExpectLimits()
 	}

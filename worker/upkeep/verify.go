@@ -5,20 +5,14 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"reprise/idempotency"
+	"reprise/internal/queue"
+	"reprise/internal/timer"
 	"reprise/store"
 	"reprise/tasks"
 	"reprise/worker/record"
+	"reprise/worker/warn"
 )
-
-// Uploads is the SQL store as verification needs it: *store.Store.
-type Uploads interface {
-	record.Store
-	Tasks(ctx context.Context, f store.TaskFilter) ([]store.TaskRow, error)
-	Payload(ctx context.Context, key string) ([]byte, error)
-}
 
 // Verifier enqueues, for each uncertain upload whose policy is
 // idempotency.VerifyRecognize, a recognition of its audio. The recognition is
@@ -26,11 +20,11 @@ type Uploads interface {
 // the upload's audio_id settles the upload, anything else leaves it to an operator.
 type Verifier struct {
 	Ledger *idempotency.Ledger
-	Store  Uploads
-	Redis  redis.UniversalClient
+	Queues *queue.Client
+	Store  Store
 	Delay  time.Duration // AudD's time to index an upload, and the time between tries
 	Log    *slog.Logger
-	Warn   *record.Warner
+	Warn   *warn.Limiter
 }
 
 const (
@@ -46,23 +40,17 @@ const (
 // Run verifies uploads until ctx ends.
 func (v *Verifier) Run(ctx context.Context) {
 	var compared time.Time
-	Every(ctx, verifyInterval, func(ctx context.Context) {
+	timer.Every(ctx, verifyInterval, func(ctx context.Context) {
 		if time.Since(compared) > settleInterval {
 			compared = time.Now()
-			if err := v.settleArrived(ctx); err != nil && ctx.Err() == nil {
-				v.Warn.Warn("verify", "held uploads could not be compared with the ledger", err)
-			}
+			v.Warn.Warn(ctx, "verify", "held uploads could not be compared with the ledger", v.settleArrived(ctx))
 		}
 		uncertain, err := v.Ledger.List(ctx, idempotency.Filter{
 			States: []idempotency.State{idempotency.Uncertain}, Verify: idempotency.VerifyRecognize,
 		})
-		if err != nil && ctx.Err() == nil {
-			v.Warn.Warn("verify", "uncertain uploads cannot be listed", err)
-		}
+		v.Warn.Warn(ctx, "verify", "uncertain uploads cannot be listed", err)
 		for _, e := range uncertain {
-			if err := v.verify(ctx, e); err != nil && ctx.Err() == nil {
-				v.Warn.Warn("verify", "an uncertain upload could not be verified", err)
-			}
+			v.Warn.Warn(ctx, "verify", "an uncertain upload could not be verified", v.verify(ctx, e))
 		}
 	})
 }
@@ -85,7 +73,8 @@ func (v *Verifier) verify(ctx context.Context, e idempotency.Entry) error {
 			return err
 		}
 		if !st.Finished {
-			return enqueue(ctx, v.Redis, task, "")
+			_, err = v.Queues.Enqueue(ctx, task, "")
+			return err
 		}
 	}
 	if try >= verifyTries {
@@ -102,7 +91,8 @@ func (v *Verifier) verify(ctx context.Context, e idempotency.Entry) error {
 		return err
 	}
 	v.Log.Info("an uncertain upload is verified by a recognition", "task_id", e.Key, "recognition", task.Key, "try", task.Params.Verifies.Try)
-	return enqueue(ctx, v.Redis, task, "")
+	_, err = v.Queues.Enqueue(ctx, task, "")
+	return err
 }
 
 // task is the recognition of an upload's audio at the source it was sent to.
@@ -137,7 +127,7 @@ func (v *Verifier) settleArrived(ctx context.Context) error {
 			if st.State != idempotency.Settled {
 				continue
 			}
-			if err := v.Store.Settle(ctx, record.Arrived(row.Key, row.Generation, st.Send.AttemptID, time.Now())); err != nil {
+			if err := v.Store.Settle(ctx, record.Arrived(st.Send, row.Generation, time.Now())); err != nil {
 				return err
 			}
 			v.Log.Info("a held upload is settled: the ledger has it as arrived", "task_id", row.Key)
