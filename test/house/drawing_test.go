@@ -8,7 +8,7 @@ type room struct {
 	why string
 }
 
-// drawing has the rules of "Who may import whom" in CONTRIBUTING.md. Every other
+// drawing has the rules of "Imports" in CONTRIBUTING.md. Every other
 // import is forbidden; bench, test and _test.go files may import everything.
 var drawing = map[string]room{
 	"tasks":       {nil, "tasks is the contract: it imports no other package of this module"},
@@ -17,30 +17,29 @@ var drawing = map[string]room{
 	"admission":   {[]string{"tasks"}, "the gates depend on tasks only: not on the causes of outcomes, not on SQL"},
 	"store":       {[]string{"tasks"}, "the store depends on tasks only"},
 	"idempotency": {[]string{"tasks"}, "the ledger works on the *sql.DB that it is given"},
-	"spool":       {[]string{"tasks"}, "the spool stores bytes and depends on tasks only"},
 	"intake": {
-		[]string{"tasks", "admission", "idempotency", "store", "spool", "internal/queue", "internal/redisconn", "internal/settings", "internal/text"},
+		[]string{"tasks", "admission", "idempotency", "store", "internal/queue", "internal/redisconn", "internal/settings", "internal/text"},
 		"enqueuing needs no AudD client, no policy and no worker",
 	},
 	"worker": {
-		[]string{"tasks", "audd", "retrypolicy", "admission", "idempotency", "store", "spool", "intake", "ops", "internal"},
+		[]string{"tasks", "audd", "retrypolicy", "admission", "idempotency", "store", "intake", "ops", "internal"},
 		"the worker imports every leaf package, but no command and no package for tests",
 	},
 	"ops": {
-		[]string{"tasks", "admission", "idempotency", "store", "spool", "intake", "internal/queue", "internal/redisconn", "internal/text"},
+		[]string{"tasks", "admission", "idempotency", "store", "intake", "internal/queue", "internal/redisconn", "internal/text"},
 		"an operator's reports and actions never call AudD: no client, no policy, no flags",
 	},
 	"dashboards": {nil, "dashboards are data and the names of metrics"},
 	"examples":   {nil, "the samples are data"},
 	"cmd/worker": {
 		[]string{
-			"tasks", "audd", "retrypolicy", "worker", "admission", "idempotency", "store", "spool", "intake",
+			"tasks", "audd", "retrypolicy", "worker", "admission", "idempotency", "store", "intake",
 			"ops", "internal", "examples",
 		},
 		"a command does not import another command",
 	},
 	"cmd/enqueue": {
-		[]string{"tasks", "intake", "admission", "idempotency", "store", "spool", "internal/cli", "internal/redisconn", "internal/settings", "internal/text"},
+		[]string{"tasks", "intake", "admission", "idempotency", "store", "internal/cli", "internal/redisconn", "internal/settings", "internal/text"},
 		"the producer enqueues through intake and needs no API token",
 	},
 	"cmd/inspect": {
@@ -60,7 +59,7 @@ var drawing = map[string]room{
 	"internal/devredis": {[]string{"internal/child"}, "the embedded Redis does not depend on tasks"},
 	"internal/proctest": {[]string{"internal/child"}, "processes for tests do not depend on what they run"},
 	"internal/queue": {
-		[]string{"tasks", "admission", "internal/redisconn"},
+		[]string{"tasks", "admission", "internal/redisconn", "internal/timer"},
 		"asynq's keys and inspector: tasks and pause reasons, no SQL and no flags",
 	},
 	"internal/redisconn": {[]string{"internal/queue/asynqkey"}, "the connection depends on the keys of asynq's dequeue only"},
@@ -71,6 +70,7 @@ var drawing = map[string]room{
 	"internal/text":      {nil, "formats of numbers and times need no other package of this module"},
 	"internal/settings":  {[]string{"internal/text"}, "reading settings does not depend on their owners"},
 	"internal/testaudio": {nil, "test audio is bytes"},
+	"internal/timer":     {nil, "waiting needs no other package of this module"},
 }
 
 // library is a third-party module or package that only some rooms may import.
@@ -83,8 +83,8 @@ type library struct {
 var libraries = map[string]library{
 	"asynq": {
 		[]string{"github.com/hibiken/asynq"},
-		[]string{"tasks", "worker", "intake", "internal/queue"},
-		"only tasks, worker, intake and internal/queue know asynq; leaf packages return values, commands use ops",
+		[]string{"tasks", "worker", "internal/queue"},
+		"only tasks, worker and internal/queue know asynq; leaf packages return values, commands use ops",
 	},
 	"prometheus": {
 		[]string{"github.com/prometheus"},
@@ -133,11 +133,11 @@ var callBans = []struct {
 		why:   "pure packages take randomness as an argument",
 	},
 	{
-		except: []string{"audd", "spool", "worker/webhook", "worker/trac", "internal", "bench", "test"},
+		except: []string{"audd", "internal", "bench"},
 		calls: []string{
 			"http.DefaultClient", "http.Transport", "http.DefaultTransport",
 			"http.Get", "http.Post", "http.PostForm", "http.Head", "http.NewRequest", "http.NewRequestWithContext",
 		},
-		why: "outgoing HTTP lives in audd, spool, webhook delivery and tracing, which have timeouts and hide secrets",
+		why: "outgoing HTTP lives in audd, which has timeouts and hides secrets",
 	},
 }

@@ -101,6 +101,21 @@ func TestRoomsImportOnlyAllowedPackages(t *testing.T) {
 	}
 }
 
+func TestDrawingHasNoRoomThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	pkgs := goList(t)
+	exists := func(room string) bool {
+		return slices.ContainsFunc(pkgs, func(p pkg) bool { return within(p.ImportPath, []string{module + "/" + room}) })
+	}
+	for name, rule := range drawing {
+		for _, room := range append([]string{name}, rule.may...) {
+			if !exists(room) {
+				t.Errorf("the rule of %q names %q: there is no such package", name, room)
+			}
+		}
+	}
+}
+
 func TestLibrariesAreImportedByTheirRoomsOnly(t *testing.T) {
 	t.Parallel()
 	for _, p := range goList(t) {
