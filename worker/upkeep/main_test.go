@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"strconv"
@@ -128,9 +129,11 @@ func (r *rig) queued(p tasks.Payload, state queue.State) {
 
 func (r *rig) state(p tasks.Payload) queue.State {
 	r.t.Helper()
-	places, err := r.queues.Places(r.t.Context(), []queue.Ref{{Queue: p.Path.Queue(""), ID: p.Key}})
-	require.NoError(r.t, err)
-	return places[0].State
+	task, err := r.queues.Task(r.t.Context(), p.Path.Queue(""), p.Key)
+	if !errors.Is(err, queue.ErrNotFound) {
+		require.NoError(r.t, err)
+	}
+	return task.State
 }
 
 // logged returns the value of a field in the first log line with a message; nil if there is none.
