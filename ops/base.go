@@ -194,9 +194,6 @@ func stamp(t time.Time) *time.Time {
 	return &t
 }
 
-// words undoes how admission stores an operator's words: joined by underscores.
-func words(s string) string { return text.Printable(strings.ReplaceAll(s, "_", " ")) }
-
 // minutes is how long n calls take at so many a minute.
 func minutes(n, perMinute int64) time.Duration {
 	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))

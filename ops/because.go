@@ -158,7 +158,7 @@ func pausedByGate(e Evidence, t text.Times) Cause {
 	for _, st := range e.usable() {
 		if st.LastRefusedToken != "" && e.Pause.Has(autoHalt) {
 			c.Starts, c.When = time.Time{}, "when a worker has another token"
-			c.ToDo = []string{fmt.Sprintf("fix the token, then inspect resume %s/%s", st.Source, st.Path)}
+			c.ToDo = []string{"fix the token, then inspect resume " + targetOf(st).String()}
 			break
 		}
 	}
@@ -201,7 +201,10 @@ func notQueued(e Evidence) Cause {
 	switch {
 	case e.State == queue.Archived:
 		c.Because = "asynq archived it without a verdict: " + cmp.Or(text.Printable(e.LastError), "it kept no reason")
-		c.ToDo = []string{"run it from the web UI, or enqueue it again with --force"}
+		c.ToDo = []string{"enqueue its input again with --force, which is billed again"}
+		if e.Status.Generation > 0 {
+			c.ToDo = []string{"inspect replay " + e.Key}
+		}
 	case e.State == queue.Completed:
 		c.Because = "asynq has completed it, but this store has no result of it"
 		c.ToDo = []string{"check that this is the workers' store; if it is, enqueue it again with --force"}

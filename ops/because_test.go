@@ -79,8 +79,11 @@ func TestExplainNamesWhatATaskWaitsFor(t *testing.T) {
 		}, "WAITING", "unavailable: HTTP 503", ""},
 		"not queued":         {func(e *Evidence) { e.State = "" }, "NOT QUEUED", "no queue has it", "enqueue the input again"},
 		"replay interrupted": {func(e *Evidence) { e.State, e.Status.Generation = "", 1 }, "NOT QUEUED", "its replay was interrupted", "inspect replay recognize_x"},
-		"asynq's archive":    {func(e *Evidence) { e.State, e.LastError = "archived", "boom" }, "NOT QUEUED", "asynq archived it without a verdict: boom", "--force"},
-		"unknown":            {func(e *Evidence) { e.State, e.Status.Known = "", false }, "UNKNOWN", "neither the store nor the queue", ""},
+		"archived by asynq":  {func(e *Evidence) { e.State, e.LastError = "archived", "boom" }, "NOT QUEUED", "asynq archived it without a verdict: boom", "enqueue its input again with --force"},
+		"replay archived by asynq": {func(e *Evidence) {
+			e.State, e.LastError, e.Status.Generation = "archived", "boom", 1
+		}, "NOT QUEUED", "asynq archived it without a verdict: boom", "inspect replay recognize_x"},
+		"unknown": {func(e *Evidence) { e.State, e.Status.Known = "", false }, "UNKNOWN", "neither the store nor the queue", ""},
 		"done": {func(e *Evidence) {
 			e.Status = store.TaskStatus{Known: true, Finished: true, Verdict: tasks.Done, Outcome: tasks.NoMatch}
 		}, "DONE", "no_match", ""},

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,19 +39,18 @@ type block struct {
 }
 
 func blockOf(e Evidence, st admission.SourceState, t text.Times) (block, bool) {
-	resume := fmt.Sprintf("inspect resume %s/%s", st.Source, st.Path)
 	gate, until := st.Blocked(t.Now)
 	b := block{source: st.Source, until: until, long: fmt.Sprintf("source %s is %s", st.Source, sourceState(st, t))}
 	switch gate {
 	case admission.GateHalt:
-		b.what, b.step = "halted ("+haltReason(st.Halt)+")", haltStep(st)
-		b.long = fmt.Sprintf("source %s is HALTED %s by %s since %s", st.Source, haltReason(st.Halt), words(cmp.Or(st.HaltBy, "?")), t.At(st.HaltSince))
+		b.what, b.step = "halted ("+text.Printable(st.Halt)+")", haltStep(st)
+		b.long = fmt.Sprintf("source %s is %s", st.Source, haltText(st, t))
 		return b, true
 	case admission.GateThrottle:
 		b.what = "throttled"
 		return b, true
 	case admission.GateBreaker:
-		b.what, b.step = "breaker open", resume
+		b.what, b.step = "breaker open", "inspect resume "+targetOf(st).String()
 		return b, true
 	default: // a budget may
 	}

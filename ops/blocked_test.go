@@ -29,7 +29,7 @@ func TestExplainGivesOneReasonOneTimeOneStep(t *testing.T) {
 		todo    string
 	}{
 		"halted by an operator": {func(e *Evidence, main *admission.SourceState) {
-			main.Halt, main.HaltBy, main.HaltSince = "manual:_token_leaked", "ops", now
+			main.Halt, main.HaltBy, main.HaltSince = "manual: token leaked", "ops", now
 			put(e, "refused: every source is blocked; main opens first, by gate halt, in 24h0m0s", "halt", now.Add(24*time.Hour))
 		}, "source main is HALTED manual: token leaked by ops since", time.Time{}, "when an operator resumes it", "inspect resume main/enterprise"},
 		"halted and probed": {func(e *Evidence, main *admission.SourceState) {
@@ -109,4 +109,12 @@ func TestReplayIsNotAdvisedWhileEveryAccountIsHalted(t *testing.T) {
 	require.Equal(t, []string{"fix the token, then inspect resume two/recognize"}, refused("authentication", "authentication").ToDo)
 	require.Equal(t, []string{"inspect resume two/recognize"}, refused("authentication", "manual: x").ToDo)
 	require.Equal(t, []string{"inspect replay recognize_x"}, refused("", "authentication").ToDo)
+}
+
+func TestSourceStateAndCauseDescribeAHaltAlike(t *testing.T) {
+	t.Parallel()
+	halted := admission.SourceState{Source: "main", Path: tasks.Recognize, Halt: "quota", HaltBy: "worker_3", HaltSince: now.Add(-time.Minute)}
+	require.Equal(t, "HALTED quota by worker_3 since 13:59:00, probe on resume", sourceState(halted, utc))
+	cause := explain(newEvidence(func(e *Evidence) { e.Gates.State.Sources = []admission.SourceState{halted} }))
+	require.Equal(t, "source main is HALTED quota by worker_3 since 13:59:00", cause.Because)
 }

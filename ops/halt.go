@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reprise/admission"
+	"reprise/internal/text"
 	"reprise/store"
 	"reprise/tasks"
 )
@@ -57,7 +58,7 @@ func (s *Sources) halts(ctx context.Context, g *gates, chosen []target) (HaltsRe
 		if err != nil {
 			return r, err
 		}
-		r.Halts = append(r.Halts, Halted{st.Source, st.Path, haltReason(st.Halt), stamp(st.HaltSince), words(st.HaltBy), st.LastRefusedToken, stamp(st.ProbeAt), waiting})
+		r.Halts = append(r.Halts, Halted{st.Source, st.Path, text.Printable(st.Halt), stamp(st.HaltSince), text.Printable(st.HaltBy), st.LastRefusedToken, stamp(st.ProbeAt), waiting})
 	}
 	return r, nil
 }
@@ -87,7 +88,7 @@ func (s *Sources) Halt(ctx context.Context, r HaltRequest) (HaltsReport, error) 
 		return HaltsReport{}, err
 	}
 	for _, t := range chosen {
-		if _, err := g.Halt(ctx, admission.Halt{Source: t.source, Path: t.path, Reason: manualHalt + " " + r.Why, By: r.By, ProbeAfter: r.ProbeAfter}); err != nil {
+		if _, err := g.Halt(ctx, admission.Halt{Source: t.source, Path: t.path, Reason: manualHalt + strings.TrimSpace(r.Why), By: r.By, ProbeAfter: r.ProbeAfter}); err != nil {
 			return HaltsReport{}, err
 		}
 	}
@@ -205,7 +206,7 @@ func (s *Sources) resume(ctx context.Context, targets []string, do func(*gates, 
 func resumable(st admission.SourceState) string {
 	switch {
 	case st.Halt != "":
-		return "halted: " + haltReason(st.Halt)
+		return "halted: " + text.Printable(st.Halt)
 	case st.BreakerOpen:
 		return "breaker open"
 	case st.LastRefusedToken != "":

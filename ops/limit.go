@@ -45,7 +45,7 @@ func (r LimitsReport) Scopes(beginning string) []string {
 }
 
 func limitsReport(limits []admission.Limit, rev admission.Revision) LimitsReport {
-	r := LimitsReport{Revision: rev.Number, By: words(rev.By), At: stamp(rev.At), Limits: []Limit{}}
+	r := LimitsReport{Revision: rev.Number, By: text.Printable(rev.By), At: stamp(rev.At), Limits: []Limit{}}
 	for _, l := range limits {
 		r.Limits = append(r.Limits, limitOf(l))
 	}

@@ -22,7 +22,7 @@ type PauseReason struct {
 func reasonsOf(state admission.PauseState) []PauseReason {
 	out := []PauseReason{}
 	for _, r := range state.Reasons {
-		out = append(out, PauseReason{Name: r.Name, Since: stamp(r.At), Until: stamp(r.Until), By: words(r.By), Evidence: text.Printable(r.Evidence)})
+		out = append(out, PauseReason{Name: r.Name, Since: stamp(r.At), Until: stamp(r.Until), By: text.Printable(r.By), Evidence: text.Printable(r.Evidence)})
 	}
 	return out
 }
@@ -33,7 +33,7 @@ func pauseText(state admission.PauseState, flag bool, t text.Times) string {
 	for _, r := range state.Reasons {
 		part := r.Name
 		if r.By != "" {
-			part += " by " + words(r.By)
+			part += " by " + text.Printable(r.By)
 		}
 		part += " since " + t.At(r.At)
 		if !r.Until.IsZero() {
@@ -62,7 +62,7 @@ func withKnownEnds(state admission.PauseState, sources []admission.SourceState) 
 	}
 	var names []string
 	for _, st := range sources {
-		names = append(names, st.Source+"/"+string(st.Path))
+		names = append(names, targetOf(st).String())
 	}
 	state.Reasons = slices.Clone(state.Reasons)
 	for i, r := range state.Reasons {

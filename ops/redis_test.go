@@ -66,12 +66,12 @@ func TestWrongNamesAreInputErrors(t *testing.T) {
 func TestLimitAndGroupChangesReportOldAndNewValues(t *testing.T) {
 	t.Parallel()
 	o, _, _ := newOps(t)
-	change, err := o.Limits.Set(t.Context(), []string{"main/recognize.concurrency=20", "tuning.breaker_cooldown=10s"}, "Alice B")
+	change, err := o.Limits.Set(t.Context(), []string{"main/recognize.concurrency=20", "tuning.breaker_cooldown=10s"}, "alice_b")
 	require.NoError(t, err)
 	require.Equal(t, []LimitChange{
 		{"main/recognize", "concurrency", "off", "20"}, {"tuning", "breaker_cooldown", "5s", "10s"},
 	}, change.Changes)
-	require.Equal(t, "Alice B", change.By)
+	require.Equal(t, "alice_b", change.By)
 	change, err = o.Limits.SetGroup(t.Context(), "ugc", []string{"weight=5", "source=spare"}, "ops")
 	require.NoError(t, err)
 	require.Equal(t, "ugc", change.NewGroup)
@@ -128,11 +128,11 @@ func TestHaltExplainsTheTasksThatWaitForIt(t *testing.T) {
 func TestPauseAndResumeReportTheReasons(t *testing.T) {
 	t.Parallel()
 	o, _, _ := newOps(t)
-	changes, err := o.Queues.Pause(t.Context(), PauseRequest{Targets: []string{"recognize"}, By: "Alice B", Why: "lunch"})
+	changes, err := o.Queues.Pause(t.Context(), PauseRequest{Targets: []string{"recognize"}, By: "alice_b", Why: "lunch"})
 	require.NoError(t, err)
 	require.Len(t, changes, 2, "the path's queue and that of its group")
 	require.True(t, changes[0].Changed)
-	require.Contains(t, changes[0].Why, "manual by Alice B since")
+	require.Contains(t, changes[0].Why, "manual by alice_b since")
 	queues, err := o.Queues.List(t.Context())
 	require.NoError(t, err)
 	require.True(t, queues[0].Paused)

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -95,7 +96,7 @@ func (s *Sources) List(ctx context.Context) (SourcesReport, error) {
 func sourceOf(st admission.SourceState, t text.Times) Source {
 	gate, until := st.Blocked(t.Now)
 	return Source{
-		Source: st.Source, Path: st.Path, State: sourceState(st, t), BlockedBy: string(gate), BlockedUntil: stamp(until), Halt: haltReason(st.Halt),
+		Source: st.Source, Path: st.Path, State: sourceState(st, t), BlockedBy: string(gate), BlockedUntil: stamp(until), Halt: text.Printable(st.Halt),
 		InFlight: st.InFlight, Limit: st.Concurrency, LimitLearned: st.ConcurrencyLearned, PerMinute: st.RequestsPerMinute, RateLearned: st.RateLearned,
 		SuccessesPerMin: st.SuccessesPerMinute, Health: st.Health, LatencyMS: st.Latency.Milliseconds(), Failures: st.Failures,
 		LastSuccess: stamp(st.LastSuccess), ThrottledUntil: stamp(st.ThrottledUntil), BreakerOpen: st.BreakerOpen,
@@ -136,7 +137,7 @@ func sourceState(st admission.SourceState, t text.Times) string {
 	gate, until := st.Blocked(t.Now)
 	switch gate {
 	case admission.GateHalt:
-		return fmt.Sprintf("HALTED %s since %s, probe %s", haltReason(st.Halt), t.At(st.HaltSince), probeText(st, t))
+		return haltText(st, t) + ", probe " + probeText(st, t)
 	case admission.GateThrottle:
 		return "throttled until " + t.Until(until)
 	case admission.GateBreaker:
@@ -147,6 +148,32 @@ func sourceState(st admission.SourceState, t text.Times) string {
 		return "ok for tokens other than " + text.Short(st.LastRefusedToken, 9)
 	}
 	return "ok"
+}
+
+// haltText says why a source is halted, by whom and since when.
+func haltText(st admission.SourceState, t text.Times) string {
+	by := text.Printable(cmp.Or(st.HaltBy, "unknown"))
+	return fmt.Sprintf("HALTED %s by %s since %s", text.Printable(st.Halt), by, t.At(st.HaltSince))
+}
+
+// manualHalt precedes the text of an operator's halt, which may be the name of an outcome.
+const manualHalt = "manual: "
+
+// haltStep returns what an operator does about a halted source.
+func haltStep(st admission.SourceState) string {
+	resume := "inspect resume " + targetOf(st).String()
+	switch tasks.Outcome(st.Halt) {
+	case tasks.Authentication:
+		return "fix the token, then " + resume
+	case tasks.Quota:
+		return "raise the account's quota, then " + resume
+	case tasks.Subscription:
+		return "renew the subscription, then " + resume
+	case tasks.Blocked:
+		return "ask AudD what blocks the account, then " + resume
+	default: // an operator's halt, or a wrong base URL
+		return resume
+	}
 }
 
 func probeText(st admission.SourceState, t text.Times) string {

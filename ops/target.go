@@ -25,6 +25,8 @@ type target struct {
 	path   tasks.Path
 }
 
+func targetOf(st admission.SourceState) target { return target{st.Source, st.Path} }
+
 func (t target) String() string { return cmp.Or(t.source, "*") + "/" + cmp.Or(string(t.path), "*") }
 
 func (t target) matches(s admission.SourceState) bool {

@@ -1,4 +1,4 @@
-// Package webui looks at the web UI as a person does: in a browser.
+// Package webui tests the web UI in a browser.
 package webui
 
 import (
@@ -17,13 +17,13 @@ import (
 	"reprise/internal/proctest"
 )
 
-// patience bounds waits for what must come. It is there only to end a test that
-// hangs: a browser that starts on a machine busy with others needs much of it.
+// patience bounds every wait, so that a test that hangs fails. It is long because a browser starts slowly on a busy
+// machine.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) { os.Exit(proctest.Build(m, "worker").Run()) }
 
-// browser finds Debian's Chromium.
+// browser returns the path of Chromium or Chrome. It skips the test if neither is installed.
 func browser(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -35,7 +35,7 @@ func browser(t *testing.T) string {
 	return ""
 }
 
-// dev starts `worker dev` and returns its UI's address once the samples ran.
+// dev starts `worker dev` and returns the address of its web UI as soon as it is known.
 func dev(t *testing.T) string {
 	t.Helper()
 	data := t.TempDir()
