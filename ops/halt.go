@@ -75,7 +75,7 @@ type HaltRequest struct {
 func (s *Sources) Halt(ctx context.Context, r HaltRequest) (HaltsReport, error) {
 	switch {
 	case strings.TrimSpace(r.Why) == "":
-		return HaltsReport{}, invalid("a reason is required: it is shown to everyone who finds the account halted")
+		return HaltsReport{}, invalid("a reason (why) is required: it is shown with the halt")
 	case r.ProbeAfter < 0:
 		return HaltsReport{}, invalid("probe after %s: must be 0 or more", r.ProbeAfter)
 	}

@@ -34,9 +34,9 @@ func (r ResolveRequest) Check() error {
 	case r.As != "" && !slices.Contains(ways, r.As):
 		return among("as", r.As, ways)
 	case r.As == "":
-		return invalid("settled or retry is required")
+		return invalid("settled or retry (as) is required")
 	case strings.TrimSpace(r.Why) == "":
-		return invalid("a reason is required: the decision is kept with it")
+		return invalid("a reason (why) is required: it is stored with the decision")
 	}
 	return nil
 }

@@ -52,9 +52,6 @@ func sendOf(s idempotency.Send) *Send {
 	}
 }
 
-// NeedOperator are the states that an operator decides about or that are under way.
-var NeedOperator = []idempotency.State{idempotency.Uncertain, idempotency.Sent}
-
 // UploadsReport is a list of uploads.
 type UploadsReport struct {
 	Uploads []Upload `json:"uploads"`
@@ -148,7 +145,7 @@ type AdoptReport struct {
 func (u *Uploads) Adopt(ctx context.Context, by, why string) (AdoptReport, error) {
 	var r AdoptReport
 	if strings.TrimSpace(why) == "" {
-		return r, invalid("a reason is required: the decision is kept with it")
+		return r, invalid("a reason (why) is required: it is stored with the decision")
 	}
 	var err error
 	if r.Remembered, err = redismark.Read(ctx, u.Redis); err != nil {

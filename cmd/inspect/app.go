@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/user"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"reprise/admission"
@@ -24,20 +26,20 @@ import (
 	"reprise/store"
 )
 
-// config is the settings that inspect needs. Limits and groups are read from Redis, where they are in force.
+// config is the settings of inspect. Limits and groups are read from Redis, where they are in force.
 type config struct {
 	cli.Connection `mapstructure:",squash"`
 	// TimeZone and MonthAnchor say which day and month a unit budget covers.
 	TimeZone    string `mapstructure:"time_zone"`
 	MonthAnchor int    `mapstructure:"month_anchor"`
-	// Budgets are the workers'; here they are only shown.
+	// Budgets are the workers'; inspect only shows them.
 	Budgets struct {
 		MaxAttempts       int `mapstructure:"max_attempts"`
 		MaxPossiblyBilled int `mapstructure:"max_possibly_billed"`
 	} `mapstructure:"budgets"`
 }
 
-// app is what every command shares.
+// app is what all commands share.
 type app struct {
 	*cli.Process
 	flags *pflag.FlagSet
@@ -48,32 +50,46 @@ type app struct {
 func newApp(p *cli.Process, flags *pflag.FlagSet) *app {
 	a := &app{Process: p, flags: flags}
 	cli.AddConnectionFlags(flags)
-	flags.StringVar(&a.who, "by", "", "your name, kept with every change (default: $USER, else the system's user)")
+	flags.StringVar(&a.who, "by", "", "your name, stored with every change (default: $USER, else the system's user)")
 	flags.BoolVar(&a.json, "json", false, "print JSON instead of text")
 	return a
 }
 
-// need says what a command works with.
+// need is what a command connects to.
 type need int
 
 const (
 	needsRedis need = 1 << iota
 	needsStore
-	needsQueue  // Redis, to enqueue
-	needsLedger // and the store
-	wantsRedis  // if it can be reached
+	wantsRedis // use Redis if it can be reached
 )
 
-// session is the open reports and actions, and where to print.
+// session is the running command: the open reports and actions, and the view that prints them.
 type session struct {
 	*app
-	*cli.Printer
-	text.Times
+	view
 	*ops.Ops
-	price float64
 }
 
-// with loads the settings, opens what is needed, runs do and closes.
+// view prints reports as text.
+type view struct {
+	*cli.Printer
+	text.Times
+	errors io.Writer
+	money  func(units int64) string // the price of units, as far as it is known
+}
+
+// action is the body of a command.
+type action func(ctx context.Context, s *session, args []string) error
+
+// run makes a cobra function that opens what the action needs, runs it and closes everything.
+func (a *app) run(n need, do action) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.with(cmd.Context(), n, func(ctx context.Context, s *session) error { return do(ctx, s, args) })
+	}
+}
+
+// with loads the settings, opens what is needed, calls do and closes everything. An ops.InputError is wrong usage.
 func (a *app) with(ctx context.Context, n need, do func(context.Context, *session) error) error {
 	cfg, zone, err := a.load()
 	if err != nil {
@@ -94,7 +110,8 @@ func (a *app) with(ctx context.Context, n need, do func(context.Context, *sessio
 	if err != nil {
 		return err
 	}
-	err = do(ctx, &session{a, a.Printer(), text.Times{Zone: zone, Now: time.Now()}, ops.New(o), cfg.Price})
+	v := view{a.Printer(), text.Times{Zone: zone, Now: time.Now()}, a.Err, cfg.Money}
+	err = do(ctx, &session{a, v, ops.New(o)})
 	if _, wrong := errors.AsType[*ops.InputError](err); wrong {
 		return cli.WithCode(cli.Usage, err)
 	}
@@ -117,34 +134,27 @@ func (a *app) load() (cfg config, zone *time.Location, err error) {
 	return cfg, zone, nil
 }
 
-// open connects to what is needed and returns how to close it.
+// open connects to what is needed. It returns the functions that close the connections, also with an error.
 func (a *app) open(ctx context.Context, n need, cfg config, o *ops.Options) (closers []func() error, err error) {
 	redisURL, storeURL, err := cfg.Addresses()
-	if n&(needsRedis|needsQueue|wantsRedis) != 0 {
+	if n&(needsRedis|wantsRedis) != 0 {
 		if err == nil {
-			err = a.openRedis(ctx, redisURL, cfg, o, &closers)
+			closers, err = openRedis(ctx, redisURL, cfg, o)
 		}
 		if err != nil && n&wantsRedis != 0 {
-			fmt.Fprintf(a.Err, "inspect: what waiting tasks wait for is not shown: %s\n", cli.Sentence(err))
+			fmt.Fprintf(a.Err, "inspect: the list does not show what tasks wait for: %s\n", cli.Sentence(err))
 			err = nil
 		}
 		if err != nil {
 			return closers, err
 		}
 	}
-	if n&needsQueue != 0 {
-		rdb, err := redisconn.Queue(redisURL, 4)
-		if err != nil {
-			return closers, err
-		}
-		o.Queue, closers = rdb, append(closers, rdb.Close)
-	}
-	if n&(needsStore|needsLedger) == 0 {
+	if n&needsStore == 0 {
 		return closers, nil
 	}
 	if file, ok := strings.CutPrefix(storeURL, "sqlite:"); ok {
-		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) { // opening would make an empty one
-			return closers, fmt.Errorf("no store at %s yet: set REPRISE_STORE_URL or --store to the one the workers use", file)
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) { // opening it would create an empty store
+			return closers, fmt.Errorf("no store at %s yet: set REPRISE_STORE_URL or --store to the workers' store", file)
 		}
 	}
 	storeConfig := store.DefaultConfig()
@@ -153,26 +163,28 @@ func (a *app) open(ctx context.Context, n need, cfg config, o *ops.Options) (clo
 		return closers, err
 	}
 	closers = append(closers, o.Store.Close)
-	if n&needsLedger != 0 {
-		o.Ledger, err = idempotency.New(ctx, o.Store.DB(), idempotency.DefaultConfig())
-	}
+	o.Ledger, err = idempotency.New(ctx, o.Store.DB(), idempotency.DefaultConfig())
 	return closers, err
 }
 
-// openRedis uses few retries and short timeouts: the operator waits for the answer.
-func (a *app) openRedis(ctx context.Context, url string, cfg config, o *ops.Options, closers *[]func() error) error {
+// openRedis connects reports with few retries and short timeouts, because the operator waits, and enqueuing as producers do.
+func openRedis(ctx context.Context, url string, cfg config, o *ops.Options) (closers []func() error, err error) {
 	if err := cfg.Ping(ctx, url, cli.Failed); err != nil {
-		return err
+		return nil, err
 	}
 	rdb, err := redisconn.Admission(url)
 	if err != nil {
-		return cli.WithCode(cli.Usage, err)
+		return nil, cli.WithCode(cli.Usage, err)
 	}
-	o.Redis, *closers = rdb, append(*closers, rdb.Close)
-	return nil
+	queue, err := redisconn.Queue(url, 4)
+	if err != nil {
+		return []func() error{rdb.Close}, cli.WithCode(cli.Usage, err)
+	}
+	o.Redis, o.Queue = rdb, queue
+	return []func() error{rdb.Close, queue.Close}, nil
 }
 
-// by is who acts: --by, else the user of the environment or of the system.
+// by returns who acts: --by, else the user of the environment or of the system.
 func (a *app) by() string {
 	for _, name := range []string{a.who, a.Getenv("USER"), a.Getenv("LOGNAME")} {
 		if name = strings.TrimSpace(name); name != "" {
@@ -182,7 +194,7 @@ func (a *app) by() string {
 	return systemUser(user.Current())
 }
 
-// systemUser is the name of a user, or the process's user id where no name is known, as in a container.
+// systemUser returns the user's name. It returns the process's user id if the system has no name for it, as in a container.
 func systemUser(u *user.User, err error) string {
 	if err == nil && strings.TrimSpace(u.Username) != "" {
 		return strings.TrimSpace(u.Username)
@@ -190,15 +202,32 @@ func systemUser(u *user.User, err error) string {
 	return "uid " + strconv.Itoa(os.Getuid())
 }
 
-// show prints a report as JSON, or calls text.
-func (s *session) show(report any, text func() error) error {
-	if s.json {
+// show prints a report as JSON, or calls text. It returns err, the error of reading the report, and then prints nothing.
+func (s *session) show(report any, err error, text func()) error {
+	switch {
+	case err != nil:
+		return err
+	case s.json:
 		return s.JSON(report)
 	}
-	return text()
+	text()
+	return nil
 }
 
-// at is a moment of a report; zero for none.
+// colours are the colours of states, verdicts and gates. A state without a colour is not in the table.
+var colours = map[string]cli.Colour{
+	"running": cli.Green, "paused": cli.Yellow,
+	"done": cli.Green, "no_match": cli.Yellow, "archive": cli.Red, "hold": cli.Red,
+	"DONE": cli.Green, "RUNNING": cli.Green, "WAITING": cli.Yellow, "HELD": cli.Red, "ARCHIVED": cli.Red,
+	"ARCHIVED for good": cli.Red, "NOT QUEUED": cli.Red, "UNKNOWN": cli.Red,
+	"settled": cli.Green, "uncertain": cli.Red, "rejected": cli.Red,
+	"halt": cli.Red, "breaker": cli.Red, "throttle": cli.Yellow,
+}
+
+// coloured returns a cell in the colour of a state.
+func coloured(s, state string) cli.Cell { return cli.Cell{Text: s, Colour: colours[state]} }
+
+// at returns the time of a report, the zero time for nil.
 func at(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -206,10 +235,10 @@ func at(t *time.Time) time.Time {
 	return *t
 }
 
-// or is s, or "–" when it is empty.
+// or returns s, or "–" if s is empty.
 func or(s string) string { return cmp.Or(s, "–") }
 
-// numberOr is a number, "–" for 0.
+// numberOr returns a count, or "–" for 0.
 func numberOr(n int64) cli.Cell {
 	if n == 0 {
 		return cli.Number("–")
@@ -217,15 +246,10 @@ func numberOr(n int64) cli.Cell {
 	return cli.Number(text.Thousands(n))
 }
 
-// after is s with a text before it; "" when s is empty.
-func after(before, s string) string {
+// after returns s with a prefix, or "" if s is empty.
+func after(prefix, s string) string {
 	if s == "" {
 		return ""
 	}
-	return before + s
+	return prefix + s
 }
-
-func coloured(s string, c cli.Colour) cli.Cell { return cli.Cell{Text: s, Colour: c} }
-
-// money is the price of units, as far as it is known.
-func (s *session) money(units int64) string { return cli.Connection{Price: s.price}.Money(units) }

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/internal/cli"
-	"reprise/internal/text"
 	"reprise/ops"
 )
 
@@ -19,15 +18,10 @@ func newLimits(a *app) *cobra.Command {
   inspect limits set main/recognize.concurrency=20
   inspect limits set global.requests_per_minute=3000 group/archive.ceiling=70%`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), needsRedis, func(ctx context.Context, s *session) error {
-				r, err := s.Limits.List(ctx)
-				if err != nil {
-					return err
-				}
-				return s.show(r, func() error { return s.printLimits(r) })
-			})
-		},
+		RunE: a.run(needsRedis, func(ctx context.Context, s *session, _ []string) error {
+			r, err := s.Limits.List(ctx)
+			return s.show(r, err, func() { s.printLimits(r) })
+		}),
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "set SCOPE.LIMIT=VALUE…",
@@ -38,27 +32,25 @@ Settings files only seed limits that Redis does not have yet: a worker that rest
   inspect limits set global.units_per_day=50,000
   inspect limits set tuning.breaker_cooldown=10s --by alice`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), needsRedis, func(ctx context.Context, s *session) error {
-				return s.changed(s.Limits.Set(ctx, args, s.by()))
-			})
-		},
+		RunE: a.run(needsRedis, func(ctx context.Context, s *session, args []string) error {
+			return s.changed(s.Limits.Set(ctx, args, s.by()))
+		}),
 	})
 	return cmd
 }
 
-func (s *session) printLimits(r ops.LimitsReport) error {
+func (v view) printLimits(r ops.LimitsReport) {
 	if r.Revision == 0 {
-		s.Line("no limits: no worker has written any to this Redis yet")
-		return nil
+		v.Line("no limits: no worker has written any to this Redis yet")
+		return
 	}
-	s.Line("revision %d by %s, %s", r.Revision, r.By, s.Since(at(r.At)))
+	v.Line("revision %d by %s, %s", r.Revision, r.By, v.Since(at(r.At)))
 	rates := cli.Table{Head: []string{"SCOPE", "CONCURRENCY", "REQUESTS/MIN", "BURST", "UNITS/MIN", "BURST", "UNITS/DAY", "UNITS/MONTH"}}
 	for _, scope := range r.Scopes("") {
 		if scope == "tuning" || strings.HasPrefix(scope, "group/") {
 			continue
 		}
-		row := []cli.Cell{cli.Text(scope)}
+		row := []any{scope}
 		for _, name := range ops.RateLimits {
 			row = append(row, cli.Number(r.Text(scope, name)))
 		}
@@ -68,30 +60,22 @@ func (s *session) printLimits(r ops.LimitsReport) error {
 	for _, name := range ops.TuningLimits() {
 		for _, l := range r.Limits {
 			if l.Scope == "tuning" && l.Name == name {
-				tuning.Add(cli.Text("tuning."+name), cli.Number(l.Text), cli.Text(l.Meaning))
+				tuning.Add("tuning."+name, cli.Number(l.Text), l.Meaning)
 			}
 		}
 	}
-	for i, t := range []cli.Table{rates, groupTable(r), tuning} {
-		if len(t.Rows) == 0 {
-			continue
-		}
-		if i > 0 {
-			s.Line("")
-		}
-		if err := s.Table(t); err != nil {
-			return err
+	v.Table(rates)
+	for _, t := range []cli.Table{groupTable(r.Scopes("group/"), r), tuning} {
+		if !t.Empty() {
+			v.Line("")
+			v.Table(t)
 		}
 	}
-	return nil
 }
 
 // changed prints the limits after a change.
 func (s *session) changed(r ops.LimitsChange, err error) error {
-	if err != nil {
-		return err
-	}
-	return s.show(r, func() error {
+	return s.show(r, err, func() {
 		if r.NewGroup != "" {
 			s.Line("new group %s: its queues are %s", r.NewGroup, strings.Join(r.Queues, ", "))
 		}
@@ -99,7 +83,6 @@ func (s *session) changed(r ops.LimitsChange, err error) error {
 			s.Line("%s.%s %s → %s", c.Scope, c.Name, c.Old, c.New)
 		}
 		s.Line("revision %d by %s", r.Revision, r.By)
-		return nil
 	})
 }
 
@@ -118,15 +101,10 @@ func newGroup(a *app) *cobra.Command {
   inspect group list --json
   inspect queues                # the same queues one by one`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.with(cmd.Context(), needsRedis, func(ctx context.Context, s *session) error {
-				r, err := s.Limits.Groups(ctx)
-				if err != nil {
-					return err
-				}
-				return s.show(r.Groups, func() error { return s.printGroups(r) })
-			})
-		},
+		RunE: a.run(needsRedis, func(ctx context.Context, s *session, _ []string) error {
+			r, err := s.Limits.Groups(ctx)
+			return s.show(r.Groups, err, func() { s.printGroups(r) })
+		}),
 	}, &cobra.Command{
 		Use:   "set NAME KEY=VALUE…",
 		Short: "Make or change a group for all workers at once",
@@ -136,37 +114,39 @@ slot_share (part of a worker's slots), units_per_day, units_per_month, source (p
   inspect group set ugc weight=5 units_per_day=20,000
   inspect group set labels source=spare slot_share=25%`,
 		Args: cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), needsRedis, func(ctx context.Context, s *session) error {
-				return s.changed(s.Limits.SetGroup(ctx, args[0], args[1:], s.by()))
-			})
-		},
+		RunE: a.run(needsRedis, func(ctx context.Context, s *session, args []string) error {
+			return s.changed(s.Limits.SetGroup(ctx, args[0], args[1:], s.by()))
+		}),
 	})
 	return cmd
 }
 
-// groupTable has a row per group, by name.
-func groupTable(r ops.LimitsReport) cli.Table {
+// groupTable has one row per group.
+func groupTable(scopes []string, r ops.LimitsReport) cli.Table {
 	t := cli.Table{Head: []string{"GROUP", "WEIGHT", "CEILING", "SLOT SHARE", "UNITS/DAY", "UNITS/MONTH", "SOURCE"}}
-	for _, scope := range r.Scopes("group/") {
-		row := []cli.Cell{cli.Text(strings.TrimPrefix(scope, "group/"))}
-		for _, name := range ops.GroupLimits {
-			row = append(row, cli.Cell{Text: r.Text(scope, name), Right: name != "source"})
-		}
-		t.Add(row...)
+	for _, scope := range scopes {
+		t.Add(groupRow(scope, r)...)
 	}
 	return t
 }
 
-func (s *session) printGroups(r ops.GroupsReport) error {
+func groupRow(scope string, r ops.LimitsReport) []any {
+	row := []any{strings.TrimPrefix(scope, "group/")}
+	for _, name := range ops.GroupLimits {
+		row = append(row, cli.Cell{Text: r.Text(scope, name), Right: name != "source"})
+	}
+	return row
+}
+
+func (v view) printGroups(r ops.GroupsReport) {
 	if len(r.Groups) == 0 {
-		s.Line("no groups")
-		return nil
+		v.Line("no groups")
+		return
 	}
-	t := groupTable(r.Limits)
+	t := groupTable(nil, r.Limits)
 	t.Head = append(t.Head, "WAITING", "RUNNING")
-	for i, g := range r.Groups {
-		t.Rows[i] = append(t.Rows[i], cli.Number(text.Thousands(g.Waiting)), cli.Number(text.Thousands(g.Running)))
+	for _, g := range r.Groups {
+		t.Add(append(groupRow("group/"+g.Name, r.Limits), g.Waiting, g.Running)...)
 	}
-	return s.Table(t)
+	v.Table(t)
 }

@@ -26,65 +26,64 @@ func newReplay(a *app) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay [KEY…]",
-		Short: "Run archived tasks again, at a pace (each call costs its units again; --dry-run says how many)",
-		Long: `Takes the keys given, which may be shortened, or the archived tasks that the flags choose; --all for all of them. Tombstones
-are left out. It can be stopped and started again at any time: nothing is queued twice.`,
+		Short: "Run archived tasks again, at a given rate (each call costs its units again; --dry-run says how many)",
+		Long: `Replays the tasks with the given keys, which may be shortened, or the archived tasks that the flags select; --all selects
+all. Tasks that failed permanently are left out. The command can be stopped and repeated: no task is queued twice.`,
 		Example: `  inspect replay --outcome quota --dry-run
   inspect replay --outcome quota --rate 20/s
   inspect replay recognize_3q…`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 && !f.chosen() && !f.all:
-				return cli.Errorf(cli.Usage, "replay what? give keys, a flag such as --outcome, or --all")
+				return cli.Errorf(cli.Usage, "which tasks? give keys, a flag such as --outcome, or --all")
 			case len(args) > 0 && (f.chosen() || f.all):
-				return cli.Errorf(cli.Usage, "give keys or flags that choose, not both")
+				return cli.Errorf(cli.Usage, "give either keys or flags that select tasks")
 			}
 			needs := needsStore
 			if !f.dryRun {
-				needs |= needsRedis | needsQueue
+				needs |= needsRedis
 			}
-			return a.with(cmd.Context(), needs, func(ctx context.Context, s *session) error { return s.replay(ctx, f, args) })
+			return a.run(needs, f.replay)(cmd, args)
 		},
 	}
 	f.add(cmd, 100_000)
-	cmd.Flags().BoolVar(&f.all, "all", false, "all that can be replayed")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be replayed and what it costs at most, and change nothing")
-	cmd.Flags().StringVar(&f.rate, "rate", "10/s", "how many are queued per second (/s) or minute (/min)")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all tasks that can be replayed")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be replayed and its highest cost, and change nothing")
+	cmd.Flags().StringVar(&f.rate, "rate", "10/s", "tasks to queue per second (/s) or minute (/min)")
 	return cmd
 }
 
-func (s *session) replay(ctx context.Context, f replayFlags, keys []string) error {
+func (f *replayFlags) replay(ctx context.Context, s *session, keys []string) error {
 	gap, err := parseRate(f.rate)
 	if err != nil {
 		return err
 	}
-	plan, err := s.replayPlan(ctx, f, keys)
+	plan, err := f.plan(ctx, s, keys)
 	if err != nil {
 		return err
 	}
 	r := plan.Report
 	if n := plan.Tasks(); n > 0 && !s.json {
-		s.Line("%s %s at most, %s; about %s at %s", replayText(r, n, f.dryRun), text.Count(r.Units, "unit", "units"), s.money(r.Units),
-			text.Span(gap*time.Duration(n)), f.rate)
+		s.Line("%s %s at most, %s; about %s at %s", replayText(r, n, f.dryRun), text.Count(r.Units, "unit", "units"),
+			s.money(r.Units), text.Span(gap*time.Duration(n)), f.rate)
 	}
 	if !f.dryRun {
-		if r, err = s.Replays.Run(ctx, plan, gap); err != nil {
-			return err
-		}
+		r, err = s.Replays.Run(ctx, plan, gap)
 	}
-	if err := s.show(r, func() error { s.printReplay(r); return nil }); err != nil {
+	if err := s.show(r, err, func() { s.printReplay(r) }); err != nil {
 		return err
 	}
 	switch {
 	case r.Left > 0:
-		return cli.Errorf(cli.Partial, "stopped: %s left; run the same command again to go on, nothing is queued twice", text.Count(r.Left, "task", "tasks"))
+		return cli.Errorf(cli.Partial, "stopped: %s left; run the same command again to continue, no task is queued twice",
+			text.Count(r.Left, "task is", "tasks are"))
 	case len(r.Failed) > 0:
 		return &cli.Error{Code: cli.Partial}
 	}
 	return nil
 }
 
-func (s *session) replayPlan(ctx context.Context, f replayFlags, keys []string) (*ops.ReplayPlan, error) {
+func (f *replayFlags) plan(ctx context.Context, s *session, keys []string) (*ops.ReplayPlan, error) {
 	if len(keys) > 0 {
 		return s.Replays.PlanKeys(ctx, keys)
 	}
@@ -95,7 +94,7 @@ func (s *session) replayPlan(ctx context.Context, f replayFlags, keys []string) 
 	return s.Replays.Plan(ctx, filter)
 }
 
-// replayText says what of n tasks is replayed.
+// replayText says how many tasks are replayed, by outcome.
 func replayText(r ops.ReplayReport, n int, dryRun bool) string {
 	verb := "replaying"
 	if dryRun {
@@ -117,23 +116,23 @@ func replayText(r ops.ReplayReport, n int, dryRun bool) string {
 	return fmt.Sprintf("%s %s%s,", verb, text.Count(n, "task", "tasks"), what)
 }
 
-func (s *session) printReplay(r ops.ReplayReport) {
+func (v view) printReplay(r ops.ReplayReport) {
 	for _, f := range r.Failed {
-		fmt.Fprintf(s.Err, "inspect: %s: %s\n", f.Key, text.Printable(f.Reason))
+		fmt.Fprintf(v.errors, "inspect: %s: %s\n", f.Key, text.Printable(f.Reason))
 	}
 	switch {
 	case r.Found == 0:
-		s.Line("nothing to replay")
+		v.Line("nothing to replay")
 	case r.DryRun && len(r.Failed) > 0:
-		s.Line("would replay %d of %d", r.Found-len(r.Failed), r.Found)
+		v.Line("would replay %d of %d", r.Found-len(r.Failed), r.Found)
 	case !r.DryRun && r.Waiting > 0:
-		s.Line("replayed %d of %d, %d already queued", r.Replayed, r.Found, r.Waiting)
+		v.Line("replayed %d of %d, %d already queued", r.Replayed, r.Found, r.Waiting)
 	case !r.DryRun:
-		s.Line("replayed %d of %d", r.Replayed, r.Found)
+		v.Line("replayed %d of %d", r.Replayed, r.Found)
 	}
 }
 
-// parseRate reads 20/s or 300/min into the time between two.
+// parseRate returns the time between two tasks for a rate such as 20/s or 300/min.
 func parseRate(text string) (time.Duration, error) {
 	number, unit, _ := strings.Cut(text, "/")
 	per, ok := map[string]time.Duration{"": time.Second, "s": time.Second, "sec": time.Second, "m": time.Minute, "min": time.Minute}[strings.TrimSpace(unit)]

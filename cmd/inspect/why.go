@@ -7,12 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reprise/internal/cli"
 	"reprise/internal/text"
 	"reprise/ops"
 )
 
-// whyScreens is how many tasks one why explains at most.
+// whyScreens is the most tasks that one `inspect why` explains.
 const whyScreens = 5
 
 func newWhy(a *app) *cobra.Command {
@@ -24,37 +23,31 @@ func newWhy(a *app) *cobra.Command {
   inspect why recognize_3q…
   inspect why order-4711 --json`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), needsRedis|needsStore, func(ctx context.Context, s *session) error {
-				r, err := s.Tasks.Why(ctx, args[0], whyScreens)
-				if err != nil {
-					return err
+		RunE: a.run(needsRedis|needsStore, func(ctx context.Context, s *session, args []string) error {
+			r, err := s.Tasks.Why(ctx, args[0], whyScreens)
+			return s.show(r.Tasks, err, func() {
+				for i, w := range r.Tasks {
+					if i > 0 {
+						s.Line("")
+					}
+					s.printWhy(w)
 				}
-				return s.show(r.Tasks, func() error {
-					for i, w := range r.Tasks {
-						if i > 0 {
-							s.Line("")
-						}
-						s.printWhy(w)
-					}
-					if r.More > 0 {
-						s.Line("\nand %s of that name: inspect results %s", text.Count(r.More, "more task", "more tasks"), ops.ShownName(args[0]))
-					}
-					return nil
-				})
+				if r.More > 0 {
+					s.Line("\nand %s of that name: inspect results %s", text.Count(r.More, "more task", "more tasks"), ops.ShownName(args[0]))
+				}
 			})
-		},
+		}),
 	}
 }
 
-// printWhy prints one task on one screen.
-func (s *session) printWhy(w ops.Why) {
-	row := func(name, format string, args ...any) { s.Line("  %-9s %s", name, fmt.Sprintf(format, args...)) }
+// printWhy prints one task.
+func (v view) printWhy(w ops.Why) {
+	row := func(name, format string, args ...any) { v.Line("  %-9s %s", name, fmt.Sprintf(format, args...)) }
 	age := ""
 	if w.PendingSince != nil && w.StartsText != "" {
-		age = " for " + text.Span(s.Now.Sub(*w.PendingSince))
+		age = " for " + text.Span(v.Now.Sub(*w.PendingSince))
 	}
-	s.Line("%s%s   %s", s.Paint(w.State, whyColour(w.State)), age, whyTitle(w))
+	v.Line("%s%s   %s", v.Paint(w.State, colours[w.State]), age, whyTitle(w))
 	row("because", "%s", w.Because)
 	if w.StartsText != "" {
 		row("starts", "%s", w.StartsText)
@@ -66,14 +59,15 @@ func (s *session) printWhy(w ops.Why) {
 	}
 	row("attempts", "%s", attempts)
 	if w.LastOutcome != "" {
-		row("last", "%s", s.lastText(w))
+		row("last", "%s", v.lastText(w))
 	}
-	if w.State == "DONE" { // what is blocked now does not matter
+	if w.State == "DONE" { // what is blocked now does not concern it
 		return
 	}
 	label := "sources"
 	for _, src := range w.Sources {
-		row(label, "%s %s, %s%s in flight%s", src.Source, src.State, inFlight(src.InFlight, src.Limit), learned(src.LimitLearned), after(", budgets ", s.budgets(src.Budgets)))
+		calls := inFlight(src.InFlight, src.Limit) + learned(src.LimitLearned)
+		row(label, "%s %s, %s in flight%s", src.Source, src.State, calls, after(", budgets ", v.budgets(src.Budgets)))
 		label = ""
 	}
 	for _, b := range w.SharedBudgets {
@@ -81,24 +75,15 @@ func (s *session) printWhy(w ops.Why) {
 		if group, ok := strings.CutPrefix(b.Of, "group/"); ok {
 			of = "group " + group
 		}
-		row("budgets", "%s of %s", s.budgets([]ops.Budget{b}), of)
+		row("budgets", "%s of %s", v.budgets([]ops.Budget{b}), of)
 	}
-	row("queue", "%s, %s waiting, %s running, %s%s", w.Queue, text.Thousands(w.Waiting), text.Thousands(w.Running), text.Count(w.Workers, "worker", "workers"), after(", paused: ", w.PausedFor))
+	row("queue", "%s, %s waiting, %s running, %s%s", w.Queue, text.Thousands(w.Waiting), text.Thousands(w.Running),
+		text.Count(w.Workers, "worker", "workers"), after(", paused: ", w.PausedFor))
 	label = "to do"
 	for _, todo := range w.ToDo {
 		row(label, "%s", todo)
 		label = ""
 	}
-}
-
-func whyColour(state string) cli.Colour {
-	switch state {
-	case "DONE", "RUNNING":
-		return cli.Green
-	case "WAITING":
-		return cli.Yellow
-	}
-	return cli.Red
 }
 
 func whyTitle(w ops.Why) string {
@@ -118,10 +103,11 @@ func whyTitle(w ops.Why) string {
 	return text.Printable(strings.Join(parts, ", "))
 }
 
-func (s *session) lastText(w ops.Why) string {
+func (v view) lastText(w ops.Why) string {
 	last := string(w.LastOutcome)
 	if w.LastAt != nil {
-		last += ", " + s.Since(*w.LastAt)
+		last += ", " + v.Since(*w.LastAt)
 	}
-	return last + after(", request id ", text.Printable(w.RequestID)) + after(": ", text.Short(text.Printable(withoutOutcome(w.LastReason, w.LastOutcome)), 120))
+	reason := text.Short(text.Printable(withoutOutcome(w.LastReason, w.LastOutcome)), 120)
+	return last + after(", request id ", text.Printable(w.RequestID)) + after(": ", reason)
 }

@@ -6,22 +6,22 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"reprise/internal/text"
 )
 
-// Printer writes text with or without colours, tables and JSON. It is not safe
-// for concurrent use.
+// Printer writes text with or without colours, tables and JSON. It is not safe for concurrent use.
 type Printer struct {
 	Out    io.Writer
 	Colour bool
 }
 
-// Printer writes to standard output, with colours on a terminal unless NO_COLOR
-// is set.
+// Printer returns a printer for standard output. It uses colours on a terminal, unless NO_COLOR is set.
 func (p *Process) Printer() *Printer {
 	return &Printer{Out: p.Out, Colour: Terminal(p.Out) && p.Getenv("NO_COLOR") == ""}
 }
 
-// Line writes one line. Run reports a write that fails.
+// Line writes one line. Program.Run reports a write that fails.
 func (p *Printer) Line(format string, args ...any) { fmt.Fprintf(p.Out, format+"\n", args...) }
 
 // JSON writes v as indented JSON.
@@ -61,28 +61,43 @@ type Cell struct {
 	Right  bool // right-aligned
 }
 
-// Text is a left-aligned cell.
-func Text(s string) Cell { return Cell{Text: s} }
-
 // Number is a right-aligned cell, such as a count or an age.
 func Number(s string) Cell { return Cell{Text: s, Right: true} }
 
 // Table is rows under a heading.
 type Table struct {
 	Head []string
-	Rows [][]Cell
+	rows [][]Cell
 }
 
-// Add appends a row, which must have as many cells as Head.
-func (t *Table) Add(cells ...Cell) { t.Rows = append(t.Rows, cells) }
+// Add appends a row, which must have as many cells as Head. A cell is a string, a count (an int64, which is right-aligned),
+// or a Cell.
+func (t *Table) Add(cells ...any) {
+	row := make([]Cell, len(cells))
+	for i, c := range cells {
+		switch c := c.(type) {
+		case Cell:
+			row[i] = c
+		case int64:
+			row[i] = Number(text.Thousands(c))
+		default:
+			row[i].Text = fmt.Sprint(c)
+		}
+		row[i].Text = text.Printable(row[i].Text)
+	}
+	t.rows = append(t.rows, row)
+}
+
+// Empty reports whether the table has no rows.
+func (t *Table) Empty() bool { return len(t.rows) == 0 }
 
 // Table writes t with columns as wide as their widest cell.
-func (p *Printer) Table(t Table) error {
+func (p *Printer) Table(t Table) {
 	heading := make([]Cell, len(t.Head))
 	for i, h := range t.Head {
-		heading[i] = Cell{Text: h, Colour: Bold, Right: len(t.Rows) > 0 && t.Rows[0][i].Right}
+		heading[i] = Cell{Text: h, Colour: Bold, Right: len(t.rows) > 0 && t.rows[0][i].Right}
 	}
-	rows := append([][]Cell{heading}, t.Rows...)
+	rows := append([][]Cell{heading}, t.rows...)
 	width := make([]int, len(t.Head))
 	for _, row := range rows {
 		for i, c := range row {
@@ -93,17 +108,12 @@ func (p *Printer) Table(t Table) error {
 		var line strings.Builder
 		for i, c := range row {
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c.Text))
-			text := p.Paint(c.Text, c.Colour)
 			if c.Right {
-				text = pad + text
+				line.WriteString(pad + p.Paint(c.Text, c.Colour) + "  ")
 			} else {
-				text += pad
+				line.WriteString(p.Paint(c.Text, c.Colour) + pad + "  ")
 			}
-			line.WriteString(text + "  ")
 		}
-		if _, err := fmt.Fprintln(p.Out, strings.TrimRight(line.String(), " ")); err != nil {
-			return fmt.Errorf("write table: %w", err)
-		}
+		p.Line("%s", strings.TrimRight(line.String(), " "))
 	}
-	return nil
 }

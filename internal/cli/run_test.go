@@ -35,7 +35,7 @@ var program = Program{
 		add("partial", func(context.Context) error { return &Error{Code: Partial} })
 		add("refused", func(context.Context) error { return Errorf(None, "refused: %w", io.EOF) })
 		add("json", func(context.Context) error { return p.Printer().JSON(map[string]int{"a": 1}) })
-		add("table", func(context.Context) error { return p.Printer().Table(Table{Head: []string{"A"}}) })
+		add("table", func(context.Context) error { p.Printer().Table(Table{Head: []string{"A"}}); return nil })
 		group := &cobra.Command{Use: "group", Short: "Group commands"}
 		group.AddCommand(&cobra.Command{Use: "leaf", Short: "Be a leaf", RunE: func(*cobra.Command, []string) error { return nil }})
 		root.AddCommand(group)
