@@ -8,15 +8,14 @@ import (
 	"sync"
 )
 
-// errSealed is returned to the transport for reads after the end of the call.
+// errSealed is the error of reads after the end of the call.
 var errSealed = errors.New("the call is over")
 
-// requestBody is the body that net/http reads. It runs the hook at the first read
-// and records whether any byte was returned. After seal it returns no bytes, so
-// a call reported as unsent stays unsent.
+// requestBody is the body that net/http reads. Its first read runs the hook. It records whether any byte was
+// returned. After seal it returns no bytes, so a call that was reported as unsent stays unsent.
 type requestBody struct {
 	ctx      context.Context //nolint:containedctx // of the call; io.Reader has no context
-	before   BeforeBody
+	before   BeforeBody      // may be nil
 	form     form
 	starting func() // called once, before the first byte is returned
 
@@ -30,15 +29,18 @@ type requestBody struct {
 	close    sync.Once
 }
 
-// Read implements io.Reader for net/http's write loop.
-func (b *requestBody) Read(p []byte) (int, error) {
+// Read returns bytes of the form to net/http's write loop.
+func (b *requestBody) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	if err := b.enter(); err != nil {
 		return 0, err
 	}
-	n, err := b.readSource(p)
+	err = guarded("the audio's reader", func() (err error) {
+		n, err = b.form.body.Read(p)
+		return err
+	})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -52,7 +54,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return 0, err
 }
 
-// enter runs the hook before the first byte and fails once the body is sealed.
+// enter runs the hook before the first byte. It fails when the body is sealed.
 func (b *requestBody) enter() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,16 +65,19 @@ func (b *requestBody) enter() error {
 		b.entered = true
 		b.hookDone = make(chan struct{})
 		b.mu.Unlock()
-		err := runHook(b.ctx, b.before)
+		err := guarded("BeforeBody", func() error {
+			if b.before == nil {
+				return nil
+			}
+			return b.before(b.ctx)
+		})
 		b.mu.Lock()
 		b.hookErr = err
 		close(b.hookDone)
-		if err != nil {
-			b.sealed = true
-			return err
+		if err == nil {
+			err = b.ctx.Err() // the hook may have exceeded the deadline
 		}
-		// The hook may have exceeded the deadline; nothing is sent after it.
-		if err := b.ctx.Err(); err != nil {
+		if err != nil {
 			b.sealed = true
 			return err
 		}
@@ -87,36 +92,23 @@ func (b *requestBody) enter() error {
 	return nil
 }
 
-// runHook runs the hook, if any.
-func runHook(ctx context.Context, before BeforeBody) (err error) {
-	if before == nil {
-		return nil
-	}
-	defer recoverTo(&err, "BeforeBody")
-	return before(ctx)
+// guarded runs the caller's code and turns a panic into an error. Nothing else recovers on the transport's goroutine,
+// where a panic ends the process.
+func guarded(what string, run func() error) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case error:
+			err = fmt.Errorf("%s panicked: %w", what, r)
+		default:
+			err = fmt.Errorf("%s panicked: %v", what, r)
+		}
+	}()
+	return run()
 }
 
-// readSource reads the form.
-func (b *requestBody) readSource(p []byte) (n int, err error) {
-	defer recoverTo(&err, "the audio's reader")
-	return b.form.body.Read(p)
-}
-
-// recoverTo turns a panic of the caller's code into an error. On the transport's
-// goroutine nothing else recovers it, and the process would exit.
-func recoverTo(err *error, what string) {
-	switch r := recover().(type) {
-	case nil:
-	case error:
-		*err = fmt.Errorf("%s panicked: %w", what, r)
-	default:
-		*err = fmt.Errorf("%s panicked: %v", what, r)
-	}
-}
-
-// Close implements io.Closer; net/http may call it at any time.
-func (b *requestBody) Close() error {
-	var err error
+// Close closes the source. net/http may call it at any time.
+func (b *requestBody) Close() (err error) {
 	b.close.Do(func() {
 		if b.form.source != nil {
 			err = b.form.source.Close()
@@ -125,8 +117,7 @@ func (b *requestBody) Close() error {
 	return err
 }
 
-// seal ends the body: it waits for a running hook, lets later reads fail and
-// closes the source.
+// seal ends the body: it waits for a running hook, makes later reads fail and closes the source.
 func (b *requestBody) seal() (started bool, hookErr, localErr error) {
 	b.mu.Lock()
 	b.sealed = true
@@ -135,7 +126,7 @@ func (b *requestBody) seal() (started bool, hookErr, localErr error) {
 	if hook != nil {
 		<-hook
 	}
-	_ = b.Close() // the body is not read any more; an error changes nothing
+	_ = b.Close() // nothing is read after this, so an error has no effect
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.started, b.hookErr, b.localErr

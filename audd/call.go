@@ -1,7 +1,6 @@
 package audd
 
 import (
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -12,11 +11,10 @@ import (
 	"time"
 )
 
-// Bounds of an answer's size in bytes after decompression. A larger answer is an
-// error of KindBody.
+// Limits of a response in bytes after decompression. A larger response is an error of KindBody.
 const (
-	maxAnswer           = 4 << 20  // recognize, upload, getStreams
-	maxEnterpriseAnswer = 64 << 20 // a day of audio in 12 s chunks is about 5 MiB
+	maxResponse           = 4 << 20  // recognize, upload, getStreams
+	maxEnterpriseResponse = 64 << 20 // a day of audio in 12 s chunks is about 5 MiB
 )
 
 // call is one request to make.
@@ -24,7 +22,7 @@ type call struct {
 	op      string
 	url     string
 	timeout time.Duration
-	limit   int64 // of the answer, in bytes
+	limit   int64 // of the response, in bytes
 	fields  []field
 	audio   *Audio // nil if the operation has none
 	before  BeforeBody
@@ -37,27 +35,25 @@ type exchange struct {
 	scrub scrubber
 	start time.Time
 	body  *requestBody
-	conn  atomic.Pointer[conn] // the connection of the request; nil if it is not of this package
-	head  atomic.Int64         // bytes written by conn before the first body byte
+	conn  atomic.Pointer[conn] // of the request; nil if another package has dialled it
+	head  atomic.Int64         // bytes that conn wrote before the first body byte
 }
 
-// do sends the one request and returns AudD's successful answer, or an *Error.
-func (c *Client) do(ctx context.Context, in call) (answer, error) {
+// do sends the one request and returns AudD's success, or an *Error.
+func (c *Client) do(ctx context.Context, in call) (success, error) {
 	token := strings.TrimSpace(c.cfg.Token())
-	x := &exchange{call: in, start: time.Now()}
-	audioURL := ""
+	x := &exchange{call: in, start: time.Now(), scrub: scrubber{token: token}}
 	if in.audio != nil {
-		audioURL = in.audio.URL
+		x.scrub.audioURL = in.audio.URL
 	}
-	x.scrub = scrubber{token: token, audioURL: audioURL}
 	if token == "" {
-		return answer{}, x.fail(&Error{Kind: KindCode, Code: codeNoToken, Phase: PhaseUnsent, Message: "no API token is set, nothing was sent"})
+		return success{}, x.fail(&Error{Kind: KindCode, Code: codeNoToken, Phase: PhaseUnsent, Message: "no API token is set, nothing was sent"})
 	}
 	f, err := newForm(token, in.fields, in.audio)
 	if err != nil {
-		return answer{}, x.fail(&Error{Kind: KindLocal, Phase: PhaseUnsent, Err: x.scrub.own(err)})
+		return success{}, x.fail(&Error{Kind: KindLocal, Phase: PhaseUnsent, Err: x.scrub.own(err)})
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout(in.timeout))
+	ctx, cancel := context.WithTimeout(ctx, in.timeout)
 	defer cancel()
 	x.body = &requestBody{ctx: ctx, before: in.before, form: f, starting: x.mark}
 	if f.source != nil { // a blocked reader must not delay the call beyond its deadline
@@ -67,7 +63,7 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 	req, err := http.NewRequestWithContext(x.trace(ctx), http.MethodPost, in.url, x.body)
 	if err != nil {
 		_ = x.body.Close() // nothing was read
-		return answer{}, x.fail(&Error{Kind: KindLocal, Phase: PhaseUnsent, Err: x.scrub.foreign(err, nil)})
+		return success{}, x.fail(&Error{Kind: KindLocal, Phase: PhaseUnsent, Err: x.scrub.foreign(err, nil)})
 	}
 	req.GetBody = nil // nothing can be replayed
 	req.ContentLength = f.length
@@ -75,17 +71,17 @@ func (c *Client) do(ctx context.Context, in call) (answer, error) {
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", c.cfg.UserAgent)
 
-	// RoundTrip, not Client.Do: one request, no redirects, no cookies.
-	resp, err := c.transport.RoundTrip(req) //nolint:bodyclose // readAnswer closes it
+	// RoundTrip makes one request. Client.Do would follow redirects and send cookies.
+	resp, err := c.transport.RoundTrip(req) //nolint:bodyclose // readResponse closes it
 	if err != nil {
 		cause := ctx.Err()
 		cancel()
-		return answer{}, x.failTransport(err, cause)
+		return success{}, x.failTransport(err, cause)
 	}
-	raw, readErr := readAnswer(resp, in.limit)
+	raw, readErr := readResponse(resp, in.limit)
 	cause := ctx.Err()
-	if _, hookErr, _ := x.body.seal(); hookErr != nil { // the server answered before the body
-		return answer{}, x.fail(&Error{Kind: KindHook, Phase: PhaseUnsent, Err: x.scrub.own(hookErr)})
+	if _, hookErr, _ := x.body.seal(); hookErr != nil { // the server responded before the body
+		return success{}, x.fail(&Error{Kind: KindHook, Phase: PhaseUnsent, Err: x.scrub.own(hookErr)})
 	}
 	if readErr != nil {
 		readErr = x.scrub.foreign(readErr, cause)
@@ -102,16 +98,15 @@ func (x *exchange) trace(ctx context.Context) context.Context {
 	})
 }
 
-// mark records the bytes that the connection has written before the first body
-// byte: net/http has flushed the request head by now, so the rest is body.
+// mark records the bytes that the connection has written before the first body byte. net/http has flushed the request
+// head at this point, so all later bytes are body.
 func (x *exchange) mark() {
 	if own := x.conn.Load(); own != nil {
 		x.head.Store(own.written.Load())
 	}
 }
 
-// failTransport classifies a call without an answer. cause is the error of the
-// context, nil if it has not ended.
+// failTransport classifies a call without a response. cause is the error of the context, nil if it has not ended.
 func (x *exchange) failTransport(err, cause error) error {
 	started, hookErr, localErr := x.body.seal()
 	phase := PhaseUnsent
@@ -138,27 +133,18 @@ func (x *exchange) fail(e *Error) error {
 	return e
 }
 
-// readAnswer reads the whole answer, up to limit bytes.
-func readAnswer(resp *http.Response, limit int64) ([]byte, error) {
-	defer func() { _ = resp.Body.Close() }() // the answer is complete or given up
+// readResponse reads the whole body, up to limit bytes. net/http decompresses it.
+func readResponse(resp *http.Response, limit int64) ([]byte, error) {
+	defer func() { _ = resp.Body.Close() }() // the body is complete or given up
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil, nil // the body is the connection itself and does not end
 	}
-	var r io.Reader = resp.Body
-	if !resp.Uncompressed && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
-		// net/http decompresses only if it asked for gzip itself.
-		z, err := gzip.NewReader(resp.Body)
-		if err != nil {
-			return nil, fmt.Errorf("unpack the answer: %w", err)
-		}
-		r = z
-	}
-	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+		return nil, fmt.Errorf("read the response: %w", err)
 	}
 	if int64(len(raw)) > limit {
-		return nil, fmt.Errorf("read the answer: %w", errTooLarge)
+		return nil, fmt.Errorf("read the response: %w", errTooLarge)
 	}
 	return raw, nil
 }

@@ -7,52 +7,46 @@ import (
 	"time"
 )
 
-// answerGrace is how long a failed write waits for an answer: a server that
-// refuses a body (413) answers and closes the connection during the send, and
-// net/http would report the failed write instead of the answer.
-const answerGrace = 250 * time.Millisecond
+// responseGrace is how long a failed write waits for a response. A server that refuses a body (413) responds and
+// closes the connection during the send. Without the wait, net/http reports the failed write and drops the response.
+const responseGrace = 250 * time.Millisecond
 
-// conn counts the bytes written. It proves more than a count of body reads: on a
-// kept-alive connection that the server has closed, net/http reads the body into
-// a buffer and sends none of it.
+// conn counts the bytes that were written to a connection. A count of body reads is not enough: on a kept-alive
+// connection that the server has closed, net/http reads the body into a buffer and sends none of it.
 type conn struct {
 	net.Conn
 
 	written  atomic.Int64
 	writing  atomic.Int64
-	failed   atomic.Bool // a write failed before
+	failed   atomic.Bool // a write has failed
 	isClosed atomic.Bool // no later write can succeed
 
 	once     sync.Once
 	closing  chan struct{} // closed by Close
 	readOnce sync.Once
-	readDone chan struct{} // closed when reading failed or ended
+	readDone chan struct{} // closed when reading has failed or ended
 }
 
 func newConn(c net.Conn) *conn {
 	return &conn{Conn: c, closing: make(chan struct{}), readDone: make(chan struct{})}
 }
 
-// Write counts, and on its first failure waits for an answer to be read.
+// Write counts the written bytes. The first failure waits until the response is read.
 func (c *conn) Write(p []byte) (int, error) {
 	c.writing.Add(1)
 	n, err := c.Conn.Write(p)
 	c.written.Add(int64(n))
 	c.writing.Add(-1)
 	if err != nil && !c.failed.Swap(true) {
-		c.awaitAnswer()
+		timer := time.NewTimer(responseGrace)
+		defer timer.Stop()
+		select {
+		case <-c.readDone:
+		case <-c.closing:
+		case <-timer.C:
+		}
 	}
-	return n, err //nolint:wrapcheck // a connection passes errors on as they are
-}
-
-func (c *conn) awaitAnswer() {
-	timer := time.NewTimer(answerGrace)
-	defer timer.Stop()
-	select {
-	case <-c.readDone:
-	case <-c.closing:
-	case <-timer.C:
-	}
+	return n, err //nolint:wrapcheck // a connection returns errors unchanged
 }
 
 // Read records the end of the stream.
@@ -64,7 +58,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // as in Write
 }
 
-// Close also ends the wait of a failed write.
+// Close closes the connection and ends the wait of a failed write.
 func (c *conn) Close() error {
 	c.once.Do(func() { close(c.closing) })
 	err := c.Conn.Close()
@@ -72,14 +66,13 @@ func (c *conn) Close() error {
 	return err //nolint:wrapcheck // as in Write
 }
 
-// untouchedSince reports whether nothing was written since mark and nothing can be
-// written later; false means unknown. The order of the checks matters: after
-// Close no write can succeed.
+// untouchedSince reports whether nothing was written since mark and nothing can be written later; false = unknown. It
+// checks isClosed first, because no write succeeds after Close.
 func (c *conn) untouchedSince(mark int64) bool {
 	return c.isClosed.Load() && c.writing.Load() == 0 && c.written.Load() == mark
 }
 
-// ownConn returns the conn below TLS, nil if another package dialled it.
+// ownConn returns the conn below TLS, nil if another package has dialled.
 func ownConn(c net.Conn) *conn {
 	for c != nil {
 		if own, ok := c.(*conn); ok {

@@ -12,7 +12,7 @@ import (
 	"reprise/audd"
 )
 
-func TestRecognitionFixturesOfAudDAreDecoded(t *testing.T) {
+func TestRecognizeDecodesTheResponsesThatAudDPublished(t *testing.T) {
 	t.Parallel()
 	basic, err := recognize(t, answer(200, fixture(t, "recognize_basic.json")))
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func keys(m map[string]json.RawMessage) []string {
 	return out
 }
 
-func TestErrorFixturesOfAudDAreDecodedWithoutTheEcho(t *testing.T) {
+func TestErrorDoesNotContainTheRequestThatAudDRepeats(t *testing.T) {
 	t.Parallel()
 	for name, code := range map[string]int{
 		"error_700_no_file.json":                 700,
@@ -68,7 +68,7 @@ func TestCheckTokenAcceptsAnEmptyStreamList(t *testing.T) {
 	require.NoError(t, newClient(t, s.URL).CheckToken(t.Context()))
 }
 
-func TestResultsOfUnexpectedTypesAreDecoded(t *testing.T) {
+func TestRecognizeDecodesResultsOfUnexpectedTypes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		result  string // with comma and field name
@@ -114,36 +114,30 @@ func enterprise(t *testing.T, body string) audd.EnterpriseResult {
 	return out
 }
 
-func TestEnterpriseFixtureOfAudDIsDecoded(t *testing.T) {
+func TestEnterpriseDecodesTheResponseThatAudDPublished(t *testing.T) {
 	t.Parallel()
 	out := enterprise(t, fixture(t, "enterprise_with_isrc_upc.json"))
 	require.Empty(t, out.Warning)
-	require.Empty(t, cmp.Diff([]audd.Chunk{{Songs: []audd.ChunkSong{{
-		Song: audd.Song{
-			Artist: "Tears For Fears", Title: "Everybody Wants To Rule The World", Album: "Songs From The Big Chair",
-			ReleaseDate: "2014-11-10", Label: "UMC (Universal Music Catalogue)", Timecode: "00:57", SongLink: "https://lis.tn/NbkVb",
-			ISRC: "GBUM71403885", UPC: "00602547037169",
-		},
-		Score: 81, Start: 0, End: 12 * time.Second, // no accurate offsets: the chunk's bounds
+	require.Empty(t, cmp.Diff([]audd.Chunk{{Songs: []audd.Song{{
+		Artist: "Tears For Fears", Title: "Everybody Wants To Rule The World", Album: "Songs From The Big Chair",
+		ReleaseDate: "2014-11-10", Label: "UMC (Universal Music Catalogue)", Timecode: "00:57", SongLink: "https://lis.tn/NbkVb",
+		ISRC: "GBUM71403885", UPC: "00602547037169", Extra: map[string]json.RawMessage{"score": json.RawMessage("81")},
 	}}}}, out.Chunks))
 }
 
-func TestEnterprisePositionsAreAbsoluteAndEmptyChunksAreKept(t *testing.T) {
+func TestEnterpriseReadsOffsetsAndKeepsEmptyChunks(t *testing.T) {
 	t.Parallel()
 	out := enterprise(t, `{"status":"success","result":[
-		{"songs":[{"title":"A","score":"88","start_offset":1200,"end_offset":"11400"},{"title":"B","score":40.6}],"offset":"01:00:24"},
+		{"songs":[{"title":"A","score":"88","start_offset":1200},{"title":"B"}],"offset":"01:00:24"},
 		{"songs":[],"offset":"00:36"},
-		{"songs":null,"offset":48,"note":"n"},
-		{"songs":[{"title":"C","start_offset":-500,"end_offset":100}],"offset":"0"}],"execution_time":3}`)
-	hour := time.Hour + 24*time.Second
+		{"songs":null,"offset":48,"note":"n"}],"execution_time":3}`)
 	require.Empty(t, cmp.Diff([]audd.Chunk{
-		{Offset: hour, Songs: []audd.ChunkSong{
-			{Song: audd.Song{Title: "A"}, Score: 88, Start: hour + 1200*time.Millisecond, End: hour + 11400*time.Millisecond, Accurate: true},
-			{Song: audd.Song{Title: "B"}, Score: 40, Start: hour, End: hour + 12*time.Second},
+		{Offset: time.Hour + 24*time.Second, Songs: []audd.Song{
+			{Title: "A", Extra: map[string]json.RawMessage{"score": json.RawMessage(`"88"`), "start_offset": json.RawMessage("1200")}},
+			{Title: "B"},
 		}},
 		{Offset: 36 * time.Second},
 		{Offset: 48 * time.Second},
-		{Songs: []audd.ChunkSong{{Song: audd.Song{Title: "C"}, End: 100 * time.Millisecond, Accurate: true}}},
 	}, out.Chunks))
 }
 

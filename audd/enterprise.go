@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// ChunkLength is the length of audio that AudD recognises and bills as one unit.
-const ChunkLength = 12 * time.Second
-
-// EnterpriseRequest asks for all songs of a long recording. AudD scans chunks of
-// 12 s and bills each scanned chunk.
+// EnterpriseRequest describes a long recording. AudD scans chunks of 12 s and bills each scanned chunk.
 type EnterpriseRequest struct {
 	Audio            Audio
 	Skip             *int  // chunks to skip after every scanned run; nil = AudD's default
@@ -25,7 +22,7 @@ type EnterpriseRequest struct {
 	BeforeBody       BeforeBody
 }
 
-// EnterpriseResult is the answer to Enterprise.
+// EnterpriseResult is the result of Enterprise.
 type EnterpriseResult struct {
 	Meta
 
@@ -36,35 +33,26 @@ type EnterpriseResult struct {
 // Chunk is one scanned piece of the recording.
 type Chunk struct {
 	Offset time.Duration // position in the recording; 0 if it is unreadable
-	Songs  []ChunkSong   // alternative candidates; empty if nothing was recognised
-}
-
-// ChunkSong is one candidate of a chunk.
-type ChunkSong struct {
-	Song
-
-	Score int // 0–100, higher is better
-	// Start and End are absolute positions in the recording. Without accurate
-	// offsets in the answer they are the bounds of the chunk.
-	Start, End time.Duration
-	Accurate   bool // AudD sent the position within the chunk
+	// Songs are alternative candidates, none if nothing was recognised. Song.Extra holds score, and with accurate
+	// offsets start_offset and end_offset in milliseconds from Offset.
+	Songs []Song
 }
 
 var errStart = errors.New("SkipFirstSeconds and UseTimecode exclude each other")
 
-// Enterprise sends a recording to the enterprise endpoint. The error is always an *Error.
+// Enterprise sends a recording to the enterprise endpoint. Its error is always an *Error.
 func (c *Client) Enterprise(ctx context.Context, in EnterpriseRequest) (EnterpriseResult, error) {
 	if in.SkipFirstSeconds > 0 && in.UseTimecode {
 		return EnterpriseResult{}, &Error{Op: "enterprise", Kind: KindLocal, Phase: PhaseUnsent, Err: errStart}
 	}
-	a, err := c.do(ctx, call{
-		op: "enterprise", url: c.enterprise, timeout: c.cfg.Timeouts.Enterprise, limit: maxEnterpriseAnswer,
+	r, err := c.do(ctx, call{
+		op: "enterprise", url: c.cfg.EnterpriseURL, timeout: c.cfg.Timeouts.Enterprise, limit: maxEnterpriseResponse,
 		fields: in.fields(), audio: &in.Audio, before: in.BeforeBody,
 	})
 	if err != nil {
 		return EnterpriseResult{}, err
 	}
-	return decodeEnterprise(a), nil
+	return decodeEnterprise(r), nil
 }
 
 func (in EnterpriseRequest) fields() []field {
@@ -87,34 +75,32 @@ func (in EnterpriseRequest) fields() []field {
 	return append(out, field{"accurate_offsets", strconv.FormatBool(accurate)})
 }
 
-func decodeEnterprise(a answer) EnterpriseResult {
-	out := EnterpriseResult{Meta: a.meta, Raw: a.raw()}
-	if isNull(a.result) {
+func decodeEnterprise(r success) EnterpriseResult {
+	out := EnterpriseResult{Meta: r.meta, Raw: r.result}
+	list, ok := array(r.result)
+	members := object(r.result)
+	switch {
+	case ok:
+	case isNull(r.result), members != nil && len(members) == 0: // PHP may encode an empty array as {}
 		return out
+	default:
+		list = []json.RawMessage{r.result} // a single chunk without an array
 	}
-	list, ok := array(a.result)
-	if members := object(a.result); members != nil && len(members) == 0 {
-		return out // PHP may encode an empty array as {}
-	}
-	if !ok {
-		list = []json.RawMessage{a.result} // a single chunk without an array
-	}
-	skipped := 0
+	unreadable := 0
 	for _, raw := range list {
 		chunk, bad := decodeChunk(object(raw))
-		skipped += bad
+		unreadable += bad
 		if chunk != nil {
 			out.Chunks = append(out.Chunks, *chunk)
 		}
 	}
-	if skipped > 0 {
-		out.Warning = joinWarning(out.Warning, fmt.Sprintf("%d parts of the result could not be read", skipped))
+	if unreadable > 0 {
+		out.warn(fmt.Sprintf("%d parts of the result could not be read", unreadable))
 	}
 	return out
 }
 
-// decodeChunk reads one chunk, nil if it is not one, and counts its unreadable
-// parts.
+// decodeChunk returns the chunk and the number of its unreadable parts, nil if members describe no chunk.
 func decodeChunk(members map[string]json.RawMessage) (_ *Chunk, bad int) {
 	songsRaw, hasSongs := members["songs"]
 	offset, known := parseOffset(members["offset"])
@@ -130,33 +116,39 @@ func decodeChunk(members map[string]json.RawMessage) (_ *Chunk, bad int) {
 		bad++
 	}
 	for _, raw := range songs {
-		song := object(raw)
-		if len(song) == 0 {
+		if song := object(raw); len(song) > 0 {
+			chunk.Songs = append(chunk.Songs, decodeSong(song))
+		} else {
 			bad++
-			continue
 		}
-		chunk.Songs = append(chunk.Songs, decodeChunkSong(chunk.Offset, song))
 	}
 	return chunk, bad
 }
 
-func decodeChunkSong(offset time.Duration, members map[string]json.RawMessage) ChunkSong {
-	out := ChunkSong{Start: offset, End: offset + ChunkLength}
-	if score, ok := number(members["score"]); ok && score >= -1e6 && score <= 1e6 {
-		out.Score = int(score)
-		delete(members, "score")
+// maxOffset is the largest position in a recording.
+const maxOffset = 366 * 24 * time.Hour
+
+// parseOffset reads the position of a chunk: "MM:SS", "HH:MM:SS", "SS" or a number of seconds. Minutes and seconds
+// may exceed 59, and seconds may have a fraction. The result is in whole milliseconds.
+func parseOffset(raw json.RawMessage) (time.Duration, bool) {
+	text, _ := scalar(raw)
+	parts := strings.Split(strings.TrimSpace(text), ":")
+	if len(parts) > 3 {
+		return 0, false
 	}
-	start, hasStart := milliseconds(members["start_offset"])
-	end, hasEnd := milliseconds(members["end_offset"])
-	if hasStart {
-		out.Start = max(0, offset+start)
-		delete(members, "start_offset")
+	var total float64
+	for i, part := range parts {
+		if part == "" || strings.Trim(part, "0123456789.") != "" {
+			return 0, false
+		}
+		n, err := strconv.ParseFloat(part, 64)
+		if err != nil || (i < len(parts)-1 && strings.Contains(part, ".")) {
+			return 0, false
+		}
+		total = total*60 + n
 	}
-	if hasEnd {
-		out.End = max(out.Start, offset+end)
-		delete(members, "end_offset")
+	if total > maxOffset.Seconds() {
+		return 0, false
 	}
-	out.Accurate = hasStart && hasEnd
-	out.Song = decodeSong(members)
-	return out
+	return time.Duration(total * float64(time.Second)).Round(time.Millisecond), true
 }

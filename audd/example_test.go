@@ -13,7 +13,7 @@ import (
 	"reprise/audd"
 )
 
-// example returns a client of a server that gives every request one answer.
+// example returns a client of a server that gives every request one response.
 func example(status int, body string) (*audd.Client, func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -30,7 +30,7 @@ func example(status int, body string) (*audd.Client, func()) {
 	return client, server.Close
 }
 
-// The answer is one that AudD published with its OpenAPI description.
+// The response is one that AudD published with its OpenAPI description.
 func ExampleClient_Recognize() {
 	body, err := os.ReadFile("testdata/recognize_basic.json")
 	if err != nil {
@@ -46,9 +46,9 @@ func ExampleClient_Recognize() {
 			return io.NopCloser(strings.NewReader(clip)), int64(len(clip)), nil
 		},
 	}})
-	fmt.Println(got.Phase, got.Song.Artist, "-", got.Song.Title, err)
+	fmt.Println(got.HTTPStatus, got.Song.Artist, "-", got.Song.Title, err)
 	// Output:
-	// answered Tears For Fears - Everybody Wants To Rule The World <nil>
+	// 200 Tears For Fears - Everybody Wants To Rule The World <nil>
 }
 
 // The hook runs before the first byte of the body, so its error is free.

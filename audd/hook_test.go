@@ -19,7 +19,7 @@ import (
 	"reprise/internal/proctest"
 )
 
-// countBodies accepts requests, never answers, and reports the body bytes of each.
+// countBodies accepts requests, never responds, and reports the body bytes of each.
 func countBodies(t *testing.T) (*rawServer, <-chan int64) {
 	t.Helper()
 	bodies := make(chan int64, 10)
@@ -34,7 +34,7 @@ func countBodies(t *testing.T) (*rawServer, <-chan int64) {
 
 var errLatch = errors.New("another attempt holds the latch")
 
-func TestHookErrorEndsTheCallUnsent(t *testing.T) {
+func TestHookErrorLeavesTheCallUnsent(t *testing.T) {
 	t.Parallel()
 	for name, hook := range map[string]audd.BeforeBody{
 		"error": func(context.Context) error { return errLatch },
@@ -88,7 +88,7 @@ func TestNothingIsSentIfTheDeadlinePassesInTheHook(t *testing.T) {
 				<-ctx.Done()
 				proctest.Pass(50 * time.Millisecond) // a call that does not wait for the hook has returned by now
 				returned.Store(true)
-				return nil // a hook that latched despite the deadline
+				return nil // the hook latched despite the deadline
 			},
 		})
 		e := failed(t, err)
@@ -104,7 +104,7 @@ func TestNothingIsSentIfTheDeadlinePassesInTheHook(t *testing.T) {
 	})
 }
 
-func TestAnswerDuringTheHookWaitsForTheHook(t *testing.T) {
+func TestEarlyResponseWaitsForTheRunningHook(t *testing.T) {
 	t.Parallel()
 	for _, hookErr := range []error{nil, errLatch} {
 		answered, bodies := make(chan struct{}), make(chan int64, 1)
@@ -140,7 +140,7 @@ func TestAnswerDuringTheHookWaitsForTheHook(t *testing.T) {
 	}
 }
 
-// keepAlive answers the first request and then calls next with the idle connection.
+// keepAlive responds to the first request and then calls next with the idle connection.
 func keepAlive(requests *atomic.Int64, next func(c net.Conn)) func(int, net.Conn) {
 	return func(_ int, c net.Conn) {
 		if _, err := readRequest(c); err != nil {
@@ -181,7 +181,7 @@ func TestClosedKeepAliveConnectionIsUnsentAndNotReplayed(t *testing.T) {
 	require.EqualValues(t, 1, raw.accepted.Load(), "no second connection was tried")
 }
 
-func TestKeepAliveConnectionResetAfterTheFirstByteIsSentAndNotReplayed(t *testing.T) {
+func TestKeepAliveConnectionResetAfterTheFirstBodyByteIsSentAndNotReplayed(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
 	raw := plain(t, keepAlive(&requests, func(c net.Conn) {
@@ -242,9 +242,9 @@ func TestFailedFirstWriteIsUnsentAndNotRetried(t *testing.T) {
 	}
 }
 
-// Another RoundTripper has no counting connection: a byte read from the body counts
+// Another RoundTripper has no counting connection, so a byte that was read from the body counts
 // as sent.
-func TestOtherTransportsCountBodyReads(t *testing.T) {
+func TestPhaseWithAnotherTransportFollowsBodyReads(t *testing.T) {
 	t.Parallel()
 	fail := errors.New("connection lost")
 	for name, c := range map[string]struct {

@@ -21,7 +21,7 @@ func opened(r io.Reader, size int64) (audd.Audio, *source) {
 	return audd.Audio{Open: func() (io.ReadCloser, int64, error) { return src, size, nil }}, src
 }
 
-func TestUnusableAudioIsLocalAndUnsent(t *testing.T) {
+func TestUnusableAudioIsALocalErrorAndNothingIsSent(t *testing.T) {
 	t.Parallel()
 	s := serve(t, answer(200, noMatch))
 	c := newClient(t, s.URL)
@@ -64,7 +64,7 @@ type panickingReader struct{}
 
 func (panickingReader) Read([]byte) (int, error) { panic("read panic") }
 
-func TestAudioThatChangesDuringTheCallIsNeverSentCompletely(t *testing.T) {
+func TestChangedAudioIsNeverSentCompletely(t *testing.T) {
 	t.Parallel()
 	disk := errors.New("input/output error")
 	const size = 300_000

@@ -43,7 +43,7 @@ func newClient(t *testing.T, base string, change ...func(*audd.Config)) *audd.Cl
 }
 
 func withTransport(rt http.RoundTripper) func(*audd.Config) {
-	return func(c *audd.Config) { c.HTTPClient = &http.Client{Transport: rt} }
+	return func(c *audd.Config) { c.Transport = rt }
 }
 
 func withTimeout(d time.Duration) func(*audd.Config) {
@@ -52,8 +52,8 @@ func withTimeout(d time.Duration) func(*audd.Config) {
 	}
 }
 
-// withGrowingTimeout repeats a call with longer timeouts until the deadline passes
-// at the intended place, which call reports.
+// withGrowingTimeout repeats a call with longer timeouts until call reports that the
+// deadline passed at the intended place.
 func withGrowingTimeout(t *testing.T, call func(timeout time.Duration) bool) {
 	t.Helper()
 	for d := 50 * time.Millisecond; d < time.Minute; d *= 4 {
@@ -103,7 +103,7 @@ func (r received) values() map[string]string {
 	return out
 }
 
-// server gives every request the same answer and records the requests.
+// server gives every request the same response and records the requests.
 type server struct {
 	*httptest.Server
 

@@ -23,7 +23,7 @@ func (zeros) Read(p []byte) (int, error) {
 // Not parallel, because it counts the allocations of the whole process.
 //
 //nolint:paralleltest // see above
-func TestStreaming256MiBAllocatesLessThan2MiB(t *testing.T) {
+func TestUploadOf256MiBAllocatesLessThan2MiB(t *testing.T) {
 	const size = 256 << 20
 	var received int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -86,7 +86,7 @@ func TestFailuresBeforeTheBodyAreUnsent(t *testing.T) {
 		"dial refused":          {"http://" + refused, nil, time.Minute},
 		"certificate unknown":   {tlsServer.URL, nil, time.Minute},
 		"reset in TLS":          {"https://" + inHandshake.Addr().String(), nil, time.Minute},
-		"TLS never answers":     {"https://" + silent.Addr().String(), nil, 100 * time.Millisecond},
+		"TLS never responds":    {"https://" + silent.Addr().String(), nil, 100 * time.Millisecond},
 		"plain HTTP behind TLS": {"https://" + noTunnel.Addr().String(), nil, time.Minute},
 		"proxy refused":         {"http://api.audd.test", &http.Transport{Proxy: proxyTo("http://" + refused)}, time.Minute},
 		"proxy denies":          {"https://api.audd.test", &http.Transport{Proxy: proxyTo(noTunnel.URL)}, time.Minute},
@@ -122,14 +122,14 @@ func TestFailuresAfterTheFirstBodyByteAreSent(t *testing.T) {
 			_, _ = io.CopyN(io.Discard, c, 64<<10)
 			reset(c)
 		}, audd.KindTransport},
-		"reset after the body":    {afterRequest(reset), audd.KindTransport},
-		"close after the body":    {afterRequest(func(net.Conn) {}), audd.KindTransport},
-		"answer cut in its head":  {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Le")), audd.KindTransport},
-		"answer is not HTTP":      {afterRequest(write("220 mail ready\r\n")), audd.KindTransport},
-		"body cut by length":      {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + cutJSON)), audd.KindBody},
-		"body cut in chunks":      {afterRequest(write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n29\r\n" + cutJSON + "\r\n")), audd.KindBody},
-		"body cut without length": {afterRequest(write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + cutJSON)), audd.KindBody},
-		"gzip cut":                {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03ab")), audd.KindBody},
+		"reset after the body":     {afterRequest(reset), audd.KindTransport},
+		"close after the body":     {afterRequest(func(net.Conn) {}), audd.KindTransport},
+		"response cut in its head": {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Le")), audd.KindTransport},
+		"response is not HTTP":     {afterRequest(write("220 mail ready\r\n")), audd.KindTransport},
+		"body cut by length":       {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + cutJSON)), audd.KindBody},
+		"body cut in chunks":       {afterRequest(write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n29\r\n" + cutJSON + "\r\n")), audd.KindBody},
+		"body cut without length":  {afterRequest(write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + cutJSON)), audd.KindBody},
+		"gzip cut":                 {afterRequest(write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03ab")), audd.KindBody},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +155,7 @@ func TestDeadlineAfterTheBodyIsSent(t *testing.T) {
 		answer string
 		kind   audd.Kind
 	}{
-		"no answer in time":         {"", audd.KindTransport},
+		"no response in time":       {"", audd.KindTransport},
 		"body stops until deadline": {"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + `{"status":`, audd.KindBody},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestDeadlineAfterTheBodyIsSent(t *testing.T) {
 
 // A reset at accept may happen before or after the first body byte is sent. The
 // call must not be unsent if the server has read a body byte.
-func TestResetAtAcceptIsNotUnsentIfTheServerReadABodyByte(t *testing.T) {
+func TestResetConnectionIsSentIfTheServerReadABodyByte(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		var read atomic.Int64
@@ -197,9 +197,9 @@ func TestResetAtAcceptIsNotUnsentIfTheServerReadABodyByte(t *testing.T) {
 	}
 }
 
-// A server that refuses a body answers, stops reading and closes the connection,
+// A server that refuses a body responds, stops reading and closes the connection,
 // which resets it while the client still writes.
-func TestEarly413IsAnsweredEvenIfTheConnectionIsReset(t *testing.T) {
+func TestEarly413IsReturnedEvenIfTheConnectionIsReset(t *testing.T) {
 	t.Parallel()
 	cert := httptest.NewUnstartedServer(nil)
 	cert.StartTLS()
@@ -217,7 +217,7 @@ func TestEarly413IsAnsweredEvenIfTheConnectionIsReset(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newClient(t, raw.URL, func(cfg *audd.Config) { cfg.HTTPClient = cert.Client() })
+			c := newClient(t, raw.URL, func(cfg *audd.Config) { cfg.Transport = cert.Client().Transport })
 			const calls = 30
 			for range calls {
 				_, err := c.Recognize(t.Context(), audd.RecognizeRequest{Audio: audio(make([]byte, 4<<20))})

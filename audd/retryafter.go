@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds Retry-After; a longer wait is an error of the server.
+// maxRetryAfter is the longest wait that retryAfter returns.
 const maxRetryAfter = 30 * 24 * time.Hour
 
-// retryAfter reads Retry-After as seconds or as an HTTP date, rounded up to whole
-// seconds; 0 if there is none. A date is relative to the answer's Date header, if
-// present, because the two clocks may differ.
+// retryAfter returns Retry-After, which is a number of seconds or an HTTP date, rounded up to whole seconds; 0 = none.
+// A date counts from the response's Date header, if there is one, because the two clocks may differ.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	raw := strings.TrimSpace(h.Get("Retry-After"))
 	if raw == "" {

@@ -15,19 +15,17 @@ const (
 	redacted    = "[redacted]"
 	maxMessage  = 300 // of AudD's message, in bytes
 	maxErrText  = 600 // of a wrapped error, in bytes
-	minSecret   = 6   // shorter query values are not secret
 	maxHeaderID = 128 // of a request id, in bytes
+	minSecret   = 6   // bytes; shorter parts of a URL are no secrets
 )
 
-// anyURL matches URLs in a text; bareURL removes their user, query and fragment.
+// anyURL matches URLs in a text.
 var anyURL = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\x60]+`)
 
-// scrubber removes the secrets of one call from texts: the token, and user, query
-// and fragment of the audio's URL.
+// scrubber removes the secrets of one call from texts: the token, and the user, query and fragment of the audio's URL.
 type scrubber struct{ token, audioURL string }
 
-// secrets returns the texts to remove, longest first. They are computed only when
-// there is a text, which most calls do not have.
+// secrets returns the texts to remove, longest first. Only text calls it, because most calls have no text.
 func (s scrubber) secrets() []string {
 	secrets := append(urlSecrets(s.audioURL), s.token, url.QueryEscape(s.token))
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
@@ -35,7 +33,7 @@ func (s scrubber) secrets() []string {
 	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
 }
 
-// urlSecrets returns the parts of a URL that may occur alone in a text.
+// urlSecrets returns the secret parts of a URL that may occur alone in a text.
 func urlSecrets(raw string) []string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -58,8 +56,7 @@ func urlSecrets(raw string) []string {
 	return slices.DeleteFunc(out, func(s string) bool { return len(s) < minSecret })
 }
 
-// text returns in without secrets, as one line of valid UTF-8 of at most limit
-// bytes.
+// text returns in without secrets, as one line of valid UTF-8 of at most limit bytes.
 func (s scrubber) text(in string, limit int) string {
 	if in == "" {
 		return ""
@@ -104,8 +101,7 @@ func truncate(s string, limit int) string {
 	return s[:limit]
 }
 
-// scrubbed is an error with a text without secrets. The wrapped error is for
-// errors.Is and errors.As and keeps its own text.
+// scrubbed is an error whose text has no secrets. The wrapped error is for errors.Is and errors.As and keeps its text.
 type scrubbed struct {
 	text string
 	err  error
@@ -114,13 +110,13 @@ type scrubbed struct {
 func (e *scrubbed) Error() string { return e.text }
 func (e *scrubbed) Unwrap() error { return e.err }
 
-// own wraps an error of the caller (hook, audio), which errors.Is must find.
+// own wraps an error of the caller (hook, audio), so that errors.Is finds it.
 func (s scrubber) own(err error) error {
 	return &scrubbed{text: s.text(err.Error(), maxErrText), err: err}
 }
 
-// foreign wraps an error of the network stack. An error whose text holds a secret
-// is replaced by its clean text; keep, the error of a context, is always wrapped.
+// foreign wraps an error of the network stack. It keeps only the clean text of an error whose text has a secret. It
+// always wraps keep, the error of a context.
 func (s scrubber) foreign(err error, keep error) error {
 	raw := err.Error()
 	text := s.text(raw, maxErrText)

@@ -19,7 +19,7 @@ import (
 
 const signed = "https://ann:pa55word@bucket.example.test/a%20b.mp3?X-Amz-Signature=deadbeef%2Fcafe0123&X-Amz-Credential=AKIAEXAMPLE#frag-ment"
 
-// secrets must not occur in any text, neither escaped nor unescaped.
+// secrets must occur in no text, escaped or unescaped.
 var secrets = []string{token, "pa55word", "deadbeef", "cafe0123", "AKIAEXAMPLE", "X-Amz-Sig", "frag-ment", "pr0xypass", "deadbeef/cafe0123"}
 
 // everything is a text that contains all secrets.
@@ -40,7 +40,7 @@ func requireClean(t *testing.T, err error) {
 	}
 }
 
-// Every class of failure, with secrets in all texts of the server.
+// The server puts secrets into every text, for every class of failure.
 func TestResponseErrorsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	quoted, err := json.Marshal(everything)
@@ -84,8 +84,8 @@ func TestResponseErrorsContainNoSecret(t *testing.T) {
 	}
 }
 
-// Errors of hook, audio, dialer and proxy.
-func TestErrorsOfOtherPackagesContainNoSecret(t *testing.T) {
+// The errors of hook, audio, dialer and proxy contain secrets.
+func TestErrorsOfHookAudioDialerAndProxyContainNoSecret(t *testing.T) {
 	t.Parallel()
 	leak := errors.New("cannot do it: " + everything)
 	t.Run("hook", func(t *testing.T) {
@@ -147,7 +147,6 @@ func TestConfigErrorsNameTheFieldWithoutQuotingURLs(t *testing.T) {
 		"Timeouts.Upload":     func(c *audd.Config) { c.Timeouts.Upload = 0 },
 		"Timeouts.Check":      func(c *audd.Config) { c.Timeouts.Check = 0 },
 		"UserAgent":           func(c *audd.Config) { c.UserAgent = "a\nb" },
-		"HTTPClient":          func(c *audd.Config) { c.HTTPClient = &http.Client{Transport: (*http.Transport)(nil)} },
 	} {
 		cfg := audd.DefaultConfig()
 		cfg.Token = func() string { return token }

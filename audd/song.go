@@ -2,8 +2,8 @@ package audd
 
 import "encoding/json"
 
-// Song is one recognised song. Every field may be empty: a match in the account's
-// own catalog has only Timecode and AudioID.
+// Song is one recognised song. Every field may be empty: a match in the account's own catalog has only Timecode and
+// AudioID.
 type Song struct {
 	Artist      string `json:"artist,omitempty"`
 	Title       string `json:"title,omitempty"`
@@ -14,39 +14,33 @@ type Song struct {
 	SongLink    string `json:"song_link,omitempty"`
 	ISRC        string `json:"isrc,omitempty"`     // Startup plan and up
 	UPC         string `json:"upc,omitempty"`      // Startup plan and up
-	AudioID     *int64 `json:"audio_id,omitempty"` // match in the account's own catalog; nil otherwise
-	// Extra holds all other fields: the providers' data (apple_music, spotify,
-	// deezer, musicbrainz), unknown fields, and fields above of another type.
+	AudioID     *int64 `json:"audio_id,omitempty"` // of the account's own catalog; nil for public music
+	// Extra holds all other fields: the providers' data (apple_music, spotify, deezer, musicbrainz), unknown fields,
+	// and the fields above if they have another type.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
-// decodeSong reads a song and removes the fields it read from members.
+// decodeSong reads a song and removes the fields that it reads from members.
 func decodeSong(members map[string]json.RawMessage) Song {
 	var s Song
 	for name, into := range map[string]*string{
 		"artist": &s.Artist, "title": &s.Title, "album": &s.Album, "release_date": &s.ReleaseDate, "label": &s.Label,
 		"timecode": &s.Timecode, "song_link": &s.SongLink, "isrc": &s.ISRC, "upc": &s.UPC,
 	} {
-		raw, ok := members[name]
-		if !ok {
-			continue
-		}
-		text, ok := scalar(raw)
+		text, ok := scalar(members[name])
 		if ok {
 			*into = text
 		}
-		if ok || isNull(raw) {
+		if ok || isNull(members[name]) {
 			delete(members, name)
 		}
 	}
-	if raw, ok := members["audio_id"]; ok {
-		id, ok := integer(raw)
-		if ok {
-			s.AudioID = &id
-		}
-		if ok || isNull(raw) {
-			delete(members, "audio_id")
-		}
+	id, ok := integer(members["audio_id"])
+	if ok {
+		s.AudioID = &id
+	}
+	if ok || isNull(members["audio_id"]) {
+		delete(members, "audio_id")
 	}
 	if len(members) > 0 {
 		s.Extra = members

@@ -9,32 +9,24 @@ import (
 	"time"
 )
 
-// newTransport returns the transport of a client: HTTP/1.1 only, with connections
-// that count written bytes. With HTTP/1.1 and a nil GetBody net/http never sends
-// a request again, and a connection serves one call at a time.
-func newTransport(injected *http.Client) (http.RoundTripper, error) {
-	if injected == nil || injected.Transport == nil {
-		return pin(&http.Transport{
+// newTransport returns the transport of a client. It uses HTTP/1.1 only, and its connections count written bytes.
+// With HTTP/1.1 and a nil GetBody, net/http never repeats a request, and a connection serves one call at a time.
+func newTransport(given http.RoundTripper) http.RoundTripper {
+	t, ok := given.(*http.Transport)
+	switch {
+	case given == nil:
+		t = &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			MaxIdleConns:        512,
-			MaxIdleConnsPerHost: 128,              // a worker has 64 slots for recognize; paths share a host
-			IdleConnTimeout:     30 * time.Second, // shorter than that of most servers, so that the client closes first
+			MaxIdleConnsPerHost: 128,              // a worker has 64 slots for recognize, and paths share a host
+			IdleConnTimeout:     30 * time.Second, // shorter than that of most servers, so the client closes first
 			TLSHandshakeTimeout: 10 * time.Second,
-		}), nil
-	}
-	t, ok := injected.Transport.(*http.Transport)
-	switch {
+		}
 	case !ok:
-		return injected.Transport, nil
-	case t == nil:
-		return nil, errors.New("HTTPClient.Transport: must not be a nil *http.Transport")
+		return given
+	default:
+		t = t.Clone()
 	}
-	return pin(t.Clone()), nil
-}
-
-// pin restricts a transport to HTTP/1.1, counts written bytes, and hides errors
-// about the proxy setting, which may quote its password.
-func pin(t *http.Transport) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	t.Protocols = protocols
@@ -66,5 +58,5 @@ func pin(t *http.Transport) *http.Transport {
 	return t
 }
 
-// errProxy replaces net/http's error, which quotes the setting and its password.
+// errProxy replaces net/http's error, which quotes the proxy setting and its password.
 var errProxy = errors.New("the proxy setting is not a valid URL")

@@ -166,7 +166,7 @@ func governedWorker(ctx context.Context, set *overheadSettings, done func()) (fu
 	o.RedisURL, o.Admin.Addr, o.SkipAuthCheck = set.server.url, "", true
 	o.Slots = worker.Slots{Recognize: set.slots}
 	o.Sources = []worker.Source{{Name: "main", Token: func() string { return "bench-token" }}}
-	o.HTTPClient = &http.Client{Transport: answerAtOnce{}}
+	o.Transport = answerAtOnce{}
 	o.Log = slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // formatting a line is part of the overhead
 	high := admission.Limits{
 		Concurrency: 10_000, RequestsPerMinute: 100_000_000, RequestBurst: 100_000, UnitsPerMinute: 100_000_000, UnitBurst: 100_000,

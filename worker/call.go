@@ -53,7 +53,7 @@ func (c *caller) call(ctx context.Context, d *delivery) *ending {
 		InputKind: d.payload.Input.Kind, URLSigned: d.payload.Input.ExpiresAt != 0,
 	})
 	if r.err == nil {
-		class.HTTPStatus, class.Phase = r.meta.HTTPStatus, r.meta.Phase
+		class.HTTPStatus = r.meta.HTTPStatus
 	}
 	return &ending{class: class, reply: r}
 }

@@ -97,7 +97,7 @@ func (w *Worker) assemble(gates *admission.Gates, clients map[string]*audd.Clien
 
 func (w *Worker) clientConfig(s Source) audd.Config {
 	c := audd.DefaultConfig()
-	c.Token, c.Timeouts, c.HTTPClient = s.Token, w.opts.Timeouts, w.opts.HTTPClient
+	c.Token, c.Timeouts, c.Transport = s.Token, w.opts.Timeouts, w.opts.Transport
 	c.UserAgent = "reprise/" + w.opts.Version
 	if s.BaseURL != "" {
 		c.BaseURL = s.BaseURL

@@ -96,8 +96,8 @@ type Options struct {
 	SkipAuthCheck bool
 	// Version is shown in build info and the User-Agent.
 	Version string
-	// HTTPClient replaces the client's transport (tests, benchmarks); nil = its own.
-	HTTPClient *http.Client
+	// Transport sends the requests to AudD (tests); nil = the client's own.
+	Transport http.RoundTripper
 	// Log receives all log lines; nil = slog.Default().
 	Log *slog.Logger
 }

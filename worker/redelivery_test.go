@@ -53,7 +53,7 @@ func (p *panicky) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestPanicInACallReleasesItsPermitAndIsCharged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
-		o.HTTPClient, o.SkipAuthCheck = &http.Client{Transport: &panicky{}}, true
+		o.Transport, o.SkipAuthCheck = &panicky{}, true
 	})
 	p := r.clip("a.wav")
 	r.enqueue(p)

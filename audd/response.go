@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// The AudD codes that this package handles; callers decide what the others mean.
+// The AudD codes that this package handles. The caller interprets all other codes.
 const (
 	codeBlocked       = 19
 	codeNeedsUpdate   = 20
@@ -20,23 +20,38 @@ const (
 )
 
 var (
-	errTooLarge = errors.New("the answer is too large")
-	errNotJSON  = errors.New("the answer is not JSON")
-	errCut      = errors.New("the answer is cut off")
-	errNoStatus = errors.New("the answer has no status")
-	errNoCode   = errors.New("the answer is an error without a code")
+	errTooLarge = errors.New("the response is too large")
+	errNotJSON  = errors.New("the response is not JSON")
+	errCut      = errors.New("the response is cut off")
+	errNoStatus = errors.New("the response has no status")
+	errNoCode   = errors.New("the response is an error without a code")
 )
 
-// answer is a success.
-type answer struct {
+// Meta describes a successful call.
+type Meta struct {
+	HTTPStatus int
+	RequestID  string        // X-Request-Id, for AudD's support
+	Latency    time.Duration // from the start of the call to the end of the response
+	Warning    string        // code 51 (deprecated parameter) or unreadable fields; "" = none
+}
+
+func (m *Meta) warn(text string) {
+	if m.Warning != "" {
+		m.Warning += ": "
+	}
+	m.Warning += text
+}
+
+// success is a successful response.
+type success struct {
 	meta   Meta
-	result json.RawMessage // nil if the key is missing
+	result json.RawMessage // "null" if it is missing
 }
 
 // envelope is a body, decoded as far as possible.
 type envelope struct {
 	json   bool // valid JSON of any type
-	cut    bool // valid JSON so far, but incomplete
+	cut    bool // incomplete JSON
 	fields map[string]json.RawMessage
 }
 
@@ -46,28 +61,17 @@ func openEnvelope(raw []byte) envelope {
 		// Results are stored as JSON text, which must be valid UTF-8.
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	}
-	// A map, because encoding/json ignores the case of struct fields and fails on
-	// the first wrong type.
+	// A map keeps the case of names and fields of every type. A struct would do neither.
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal(raw, &fields)
-	if err == nil {
-		return envelope{json: true, fields: fields}
-	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		// encoding/json has no error type for incomplete input.
 		return envelope{cut: len(bytes.TrimSpace(raw)) > 0 && strings.Contains(syntax.Error(), "unexpected end")}
 	}
-	return envelope{json: true}
+	return envelope{json: true, fields: fields}
 }
 
-// status returns "success", "error", another text, or "" if there is none.
-func (e envelope) status() string {
-	s, _ := scalar(e.fields["status"])
-	return strings.ToLower(strings.TrimSpace(s))
-}
-
-// failure returns AudD's error code (0 = none) and message, which occur inside and
-// beside the error object.
+// failure returns AudD's error code (0 = none) and message. AudD puts them inside or beside the error object.
 func (e envelope) failure() (code int, message string) {
 	inner := object(e.fields["error"])
 	for _, from := range []map[string]json.RawMessage{inner, e.fields} {
@@ -86,11 +90,10 @@ func (e envelope) failure() (code int, message string) {
 	return code, message
 }
 
-// interpret turns an HTTP answer into a success or an *Error. readErr is the
-// scrubbed error of an incomplete answer.
-func (x *exchange) interpret(resp *http.Response, raw []byte, readErr error) (answer, error) {
+// interpret turns an HTTP response into a success or an *Error. readErr is the scrubbed error of an incomplete body.
+func (x *exchange) interpret(resp *http.Response, raw []byte, readErr error) (success, error) {
 	status := resp.StatusCode
-	success := status >= 200 && status < 300
+	ok := status >= 200 && status < 300
 	env := openEnvelope(raw)
 	e := &Error{
 		Phase:      PhaseAnswered,
@@ -103,34 +106,35 @@ func (x *exchange) interpret(resp *http.Response, raw []byte, readErr error) (an
 	if readErr != nil && !errors.Is(readErr, errTooLarge) {
 		e.Phase = PhaseSent
 	}
-	word := env.status()
-	code, message := env.failure()
-	result, hasResult := env.fields["result"]
-	if word == "success" {
-		code, message = 0, ""
+	word, _ := scalar(env.fields["status"])
+	word = strings.ToLower(strings.TrimSpace(word))
+	code, message := 0, ""
+	if word != "success" {
+		code, message = env.failure()
 	}
+	result, hasResult := env.fields["result"]
 	e.Message = x.scrub.text(message, maxMessage)
 
 	switch {
-	case code == codeDeprecated && success && hasResult:
-		return x.succeed(e, env, joinWarning("code 51", e.Message)), nil
+	case code == codeDeprecated && ok && hasResult:
+		return x.succeed(e, result, strings.TrimSuffix("code 51: "+e.Message, ": ")), nil
 	case code != 0:
 		e.Kind, e.Code = KindCode, code
 		e.Branded = branded(code, result)
-	case !success:
+	case !ok:
 		e.Kind = KindHTTP
 	case readErr != nil:
 		e.Kind = KindBody
 	case word == "success":
-		return x.succeed(e, env, ""), nil
+		return x.succeed(e, result, ""), nil
 	default:
 		e.Kind = KindBody
 		e.Phase, e.Err = env.unreadable(word)
 	}
-	return answer{}, x.fail(e)
+	return success{}, x.fail(e)
 }
 
-// unreadable returns the phase and the error of a 2xx answer without a result.
+// unreadable returns the phase and the error of a 2xx response without a result.
 func (e envelope) unreadable(word string) (Phase, error) {
 	switch {
 	case e.cut:
@@ -145,32 +149,21 @@ func (e envelope) unreadable(word string) (Phase, error) {
 }
 
 // succeed builds the success from the facts that interpret collected in e.
-func (x *exchange) succeed(e *Error, env envelope, warning string) answer {
-	return answer{
-		meta: Meta{
-			HTTPStatus: e.HTTPStatus,
-			RequestID:  e.RequestID,
-			Phase:      PhaseAnswered,
-			Latency:    time.Since(x.start),
-			Warning:    warning,
-		},
-		result: env.fields["result"],
+func (x *exchange) succeed(e *Error, result json.RawMessage, warning string) success {
+	if len(result) == 0 {
+		result = json.RawMessage("null")
+	}
+	return success{
+		meta:   Meta{HTTPStatus: e.HTTPStatus, RequestID: e.RequestID, Latency: time.Since(x.start), Warning: warning},
+		result: result,
 	}
 }
 
-// branded reports whether a block carries a song, such as "Sorry" by "your IP was
-// blocked".
+// branded reports whether a block contains a song, such as "Sorry" by "your IP was blocked".
 func branded(code int, result json.RawMessage) bool {
 	switch code {
 	case codeBlocked, codeNeedsUpdate, codeSecurityBlock:
 		return len(object(result)) > 0
 	}
 	return false
-}
-
-func joinWarning(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + ": " + b
 }
