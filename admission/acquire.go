@@ -11,25 +11,21 @@ import (
 	"reprise/tasks"
 )
 
-// ErrAttemptSettled says that the attempt id was used and settled before: the
-// caller must make a new one.
+// ErrAttemptSettled means that the attempt id was settled before. The caller must make a new one.
 var ErrAttemptSettled = errors.New("attempt was settled already")
 
-// ErrTaskEnded says that the task already has its verdict, in a settlement that is
-// not in SQL yet (EndedKey).
+// ErrTaskEnded means that the task has its verdict, in a settlement that is not in SQL yet (EndedKey).
 var ErrTaskEnded = errors.New("task has its verdict already")
 
 var (
 	errLimitsMissing = errors.New("limits are not in Redis")
-	errClockSkew     = errors.New("the clock of Redis differs from this machine's by more than a day: no unit budget can be charged; correct the clocks")
+	errClockSkew     = errors.New("the clock of Redis differs from this machine's by more than a day, so no unit budget can be charged: correct the clocks")
 	errReply         = errors.New("unknown reply")
 )
 
-// Acquire asks for one call, in about one round trip. It never waits for a gate to
-// open, but up to Config.Lookahead for the start it was promised. After a refusal
-// Wait returns when to ask again. The error is a *Refusal, an *InFlight, a
-// *MissingPeriods, ErrTaskEnded, ErrAttemptSettled, the end of ctx, or wraps
-// ErrUnavailable; with any error there is no permit.
+// Acquire acquires a permit for one call, in about one round trip. It does not wait for a gate to open, but up to
+// Config.Lookahead for a promised start. After a refusal, Wait returns when to acquire again. The error is a *Refusal, an
+// *InFlight, a *MissingPeriods, ErrTaskEnded, ErrAttemptSettled or the end of ctx, or it wraps ErrUnavailable.
 func (g *Gates) Acquire(ctx context.Context, r Request) (*Permit, error) {
 	if err := r.check(); err != nil {
 		return nil, fmt.Errorf("acquire: %w", err)
@@ -37,29 +33,28 @@ func (g *Gates) Acquire(ctx context.Context, r Request) (*Permit, error) {
 	if refusal := g.waiters.refuseNewcomer(r); refusal != nil {
 		return nil, refusal
 	}
-	p, start, err := g.acquire(ctx, r)
-	if errors.Is(err, errLimitsMissing) {
-		if _, err = g.SeedLimits(ctx); err == nil {
-			p, start, err = g.acquire(ctx, r)
-		}
-	}
+	var p *Permit
+	var start time.Duration
+	err := g.withLimits(ctx, func() (err error) {
+		p, start, err = g.acquire(ctx, r)
+		return err
+	})
 	if _, refused := errors.AsType[*Refusal](err); !refused {
 		g.waiters.forget(r.Key)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if start <= 0 {
-		return p, nil
-	}
-	if err := sleep(ctx, start); err != nil {
-		g.SettleLater(p, unused)
-		return nil, err
+	if start > 0 {
+		if err := sleep(ctx, start); err != nil {
+			g.SettleLater(p, unused)
+			return nil, err
+		}
 	}
 	return p, nil
 }
 
-// unused settles a permit that no call was made with.
+// unused settles a permit without a call.
 var unused = CallReport{Outcome: tasks.Interrupted, Channel: tasks.ChannelNone}
 
 func (r Request) check() error {
@@ -77,7 +72,19 @@ func (r Request) check() error {
 	return err
 }
 
-// failure is why the gates could not decide; nil if they did.
+// withLimits calls decide. If Redis has no limits, it seeds them and calls decide once more.
+func (g *Gates) withLimits(ctx context.Context, decide func() error) error {
+	err := decide()
+	if !errors.Is(err, errLimitsMissing) {
+		return err
+	}
+	if _, err := g.SeedLimits(ctx); err != nil {
+		return err
+	}
+	return decide()
+}
+
+// failure returns why the gates could not decide; nil if they did.
 func (r result) failure() error {
 	switch r {
 	case resultLimitsMissing:
@@ -92,42 +99,40 @@ func (r result) failure() error {
 // acquire returns a permit and how long to wait for its start.
 func (g *Gates) acquire(ctx context.Context, r Request) (*Permit, time.Duration, error) {
 	o := &op{acquire: &acquireRequest{Request: r, RandomA: rand.Int32(), RandomB: rand.Int32()}}
-	o.abandoned = func(a answer) { g.giveBack(r, a) }
+	o.abandoned = func(reply opReply) { g.giveBack(r, reply) }
 	bounded, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
-	a := g.batcher.do(bounded, o)
+	reply := g.batcher.do(bounded, o)
 	switch {
-	case a.err == nil:
-		return g.read(r, a)
-	case errors.Is(a.err, ErrUnavailable):
-		g.giveBack(r, a) // it may have been granted and only the answer got lost
-		return nil, 0, a.err
+	case reply.err == nil:
+		return g.read(r, reply)
+	case errors.Is(reply.err, ErrUnavailable):
+		g.giveBack(r, reply) // Redis may have granted it although the reply was lost
+		return nil, 0, reply.err
 	case ctx.Err() != nil:
 		return nil, 0, ctx.Err()
 	}
-	return nil, 0, fmt.Errorf("acquire: %w: %w", ErrUnavailable, a.err)
+	return nil, 0, fmt.Errorf("acquire: %w: %w", ErrUnavailable, reply.err)
 }
 
-// read turns the answer to one acquire into a permit or an error.
-func (g *Gates) read(r Request, a answer) (*Permit, time.Duration, error) {
-	reply := a.reply
+// read returns the permit of a reply, or its error.
+func (g *Gates) read(r Request, got opReply) (*Permit, time.Duration, error) {
+	reply := got.acquired
 	switch reply.Result {
 	case resultGranted:
 		p := reply.Record.permit(r)
 		p.trusted = g.cfg.PermitTTL - trustMargin
-		p.confirm(a.asked)
+		p.confirm(got.sentAt)
 		g.mu.Lock()
 		g.permits[p.AttemptID] = p
 		g.mu.Unlock()
 		return p, time.Duration(reply.StartIn) * time.Microsecond, nil
 	case resultRefused:
-		refusal := &Refusal{
-			Gate: reply.Gate, Source: reply.Source, RetryAfter: millis(reply.WaitMillis), AllBlocked: reply.AllBlocked, Permanent: reply.Permanent,
-			Reason: reply.Reason,
-		}
+		refusal := reply.Refusal
+		refusal.RetryAfter = millis(reply.WaitMillis)
 		usedUp := refusal.Gate.isBudget() || refusal.Gate == GateHalt && refusal.Reason == string(tasks.Quota)
 		refusal.FailFast = usedUp && g.cfg.QuotaFull == tasks.QuotaFailFast
-		return nil, 0, refusal
+		return nil, 0, &refusal
 	case resultInFlight:
 		return nil, 0, &InFlight{Until: time.Now().Add(millis(reply.WaitMillis))}
 	case resultMissing:
@@ -142,54 +147,14 @@ func (g *Gates) read(r Request, a answer) (*Permit, time.Duration, error) {
 	return nil, 0, fmt.Errorf("read admission reply: %w: %w %q", ErrUnavailable, errReply, reply.Result)
 }
 
-// giveBack settles an acquire that nobody waits for any more, or whose answer is lost.
-func (g *Gates) giveBack(r Request, a answer) {
-	p := &Permit{Key: r.Key, AttemptID: r.AttemptID, Path: r.Path, Group: r.Group, generation: r.Generation}
-	if a.err == nil {
-		if a.reply.Result != resultGranted {
+// giveBack settles an acquire whose caller is gone or whose reply was lost.
+func (g *Gates) giveBack(r Request, got opReply) {
+	p := &Permit{Admitted: Admitted{Key: r.Key, AttemptID: r.AttemptID, Path: r.Path, Group: r.Group, Generation: r.Generation}}
+	if got.err == nil {
+		if got.acquired.Result != resultGranted {
 			return
 		}
-		p = a.reply.Record.permit(r)
+		p = got.acquired.Record.permit(r)
 	}
 	g.SettleLater(p, unused)
-}
-
-// Wait waits until the caller should Acquire again after a refusal, or until ctx ends.
-// Within this process it is first come, first served. A caller may get its turn before
-// Refusal.RetryAfter has passed.
-func (g *Gates) Wait(ctx context.Context, r Request, refusal *Refusal) error {
-	if !refusal.Gate.isBusy() {
-		// A blocked source reopens for all callers at once: spread them.
-		return sleep(ctx, refusal.RetryAfter+rand.N(min(refusal.RetryAfter/10, 500*time.Millisecond)+1))
-	}
-	l := g.waiters
-	w := l.join(r, refusal)
-	timer := time.NewTimer(time.Until(w.due))
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			l.leave(lineOf(r), w, true)
-			return ctx.Err()
-		case <-w.turn:
-			return nil
-		case <-timer.C:
-			if l.takeTurn(lineOf(r), w) {
-				return nil
-			}
-			timer.Reset(time.Until(w.due))
-		}
-	}
-}
-
-// sleep waits for d or the end of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

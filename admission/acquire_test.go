@@ -34,7 +34,7 @@ func TestAcquireRepeatsItsAnswer(t *testing.T) {
 	require.Equal(t, first.Record, again.Record)
 	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
 	require.Equal(t, "1", b.rec("recognize_x", "possibly_billed"))
-	require.EqualValues(t, 1, b.num("budget:"+first.budgets, "reserved"))
+	require.EqualValues(t, 1, b.num("budget:"+first.Budgets, "reserved"))
 }
 
 func TestSettleCountsOnce(t *testing.T) {
@@ -73,7 +73,7 @@ func TestARepeatedSettleChangesNothingAfterLaterAttempts(t *testing.T) {
 			b.settle(p, failed)
 		}
 		require.EqualValues(t, 4, b.num(mainRecognize, "failures_in_row"), when)
-		require.EqualValues(t, charged, b.num("budget:"+past[0].budgets, "spent"), when)
+		require.EqualValues(t, charged, b.num("budget:"+past[0].Budgets, "spent"), when)
 	}
 	repeat("settled", 4)
 	require.Equal(t, "4", b.rec("recognize_x", "counted"))
@@ -97,11 +97,11 @@ func TestARepeatedSettleOfALostOrUnknownAttemptChangesNothing(t *testing.T) {
 	lost := b.acquire(request("recognize_x"))
 	b.expire(lost.Key)
 	b.acquire(request("recognize_x"))
-	unknown := &Permit{Key: lost.Key, AttemptID: "unknown", Path: lost.Path, Source: "main", budgets: lost.budgets}
+	unknown := &Permit{Admitted: Admitted{Key: lost.Key, AttemptID: "unknown", Path: lost.Path, Source: "main", Budgets: lost.Budgets}}
 	for range 2 {
 		b.settle(lost, failed)
 		b.settle(unknown, failed)
-		require.EqualValues(t, 2, b.num("budget:"+lost.budgets, "spent"))
+		require.EqualValues(t, 2, b.num("budget:"+lost.Budgets, "spent"))
 		require.EqualValues(t, 2, b.num(mainRecognize, "failures_in_row"))
 	}
 }
@@ -137,11 +137,11 @@ func TestNextAcquireCountsAndReturnsALostAttempt(t *testing.T) {
 	require.Equal(t, r.AttemptID, p.Lost.AttemptID)
 	require.Equal(t, "main", p.Lost.Source)
 	require.EqualValues(t, 1, p.Lost.Units)
-	require.WithinDuration(t, time.Now(), p.Lost.At, about)
+	require.WithinDuration(t, time.Now(), p.Lost.At(), about)
 	require.Equal(t, 1, p.Record.Counted)
 	require.Equal(t, 1, p.Record.PossiblyBilled)
 	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
-	budget := "budget:" + first.budgets
+	budget := "budget:" + first.Budgets
 	require.EqualValues(t, 1, b.num(budget, "spent"), "the reserved units of the dead worker may have been billed")
 	require.EqualValues(t, 1, b.num(budget, "reserved"))
 
@@ -170,7 +170,7 @@ func TestLostAttemptIsReturnedUntilAUsedAttemptReportsIt(t *testing.T) {
 	p := b.acquire(request(first.Key))
 	require.NotNil(t, p.Lost)
 	b.settle(p, CallReport{Outcome: tasks.Throttled, Channel: tasks.ChannelExcluded})
-	budget := "budget:" + dead.budgets
+	budget := "budget:" + dead.Budgets
 	require.EqualValues(t, 1, b.num(budget, "spent"))
 	b.settle(dead, CallReport{Outcome: tasks.UnavailableUnsent, Channel: tasks.ChannelNone})
 	require.EqualValues(t, 0, b.num(budget, "spent"), "its late settle is still corrected")

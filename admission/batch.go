@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// The batcher sends what many goroutines ask in one script call.
+// The batcher sends the operations of many goroutines in one script call.
 const (
-	maxBatch    = 100                  // operations a call; keeps the script far below a millisecond per task
+	maxBatch    = 100                  // operations a call; the script needs far less than a millisecond for each
 	lingerFrom  = 400                  // operations a second from which lingering pays
 	maxLinger   = 5 * time.Millisecond // how long a batch waits for more operations
 	enoughToEnd = 48                   // operations that end the linger
 )
 
-// op is one settle or one acquire on its way.
+// op is one settle or one acquire.
 type op struct {
-	settle    *settleRequest // one of the two is set
+	settle    *settleRequest // either settle or acquire is set
 	acquire   *acquireRequest
-	done      chan answer  // buffered: the sender never waits
-	state     atomic.Int32 // waiting, delivered or abandoned
-	abandoned func(answer) // gets the answer if nobody waits for it
+	done      chan opReply  // buffered: the sender never waits
+	state     atomic.Int32  // opWaiting, opDelivered or opAbandoned
+	abandoned func(opReply) // receives the reply if the caller does not wait for it
 }
 
 const (
@@ -30,20 +30,21 @@ const (
 	opAbandoned
 )
 
-type answer struct {
-	reply acquireReply // of an acquire
-	asked time.Time    // before the request
-	err   error
+// opReply is the reply to one op.
+type opReply struct {
+	acquired acquireReply // to an acquire
+	sentAt   time.Time    // before the request
+	err      error
 }
 
-// batcher sends queued operations, a batch per call. It has no goroutine of
-// its own: the first caller starts one, which ends when the queue is empty.
+// batcher sends queued operations, a batch per call. The first caller starts its goroutine, which ends when the queue is
+// empty.
 type batcher struct {
-	send func(ops []*op) // fills every op's answer
+	send func(ops []*op) // delivers the reply to every op
 
 	mu       sync.Mutex
 	queue    []*op
-	flushing bool          // at most one call is under way: what is queued first is done first
+	flushing bool          // one call at a time: operations are sent in their order
 	enough   chan struct{} // a token ends the linger
 	idle     sync.WaitGroup
 
@@ -56,22 +57,22 @@ func newBatcher(send func([]*op)) *batcher {
 	return &batcher{send: send, enough: make(chan struct{}, 1)}
 }
 
-// do queues an operation and waits for its answer or the end of ctx.
-func (b *batcher) do(ctx context.Context, o *op) answer {
-	o.done = make(chan answer, 1)
+// do queues an operation and waits for its reply or the end of ctx.
+func (b *batcher) do(ctx context.Context, o *op) opReply {
+	o.done = make(chan opReply, 1)
 	b.push(o)
 	select {
-	case a := <-o.done:
-		return a
+	case reply := <-o.done:
+		return reply
 	case <-ctx.Done():
 		if o.state.CompareAndSwap(opWaiting, opAbandoned) {
-			return answer{err: ctx.Err()}
+			return opReply{err: ctx.Err()}
 		}
 		return <-o.done
 	}
 }
 
-// push queues an operation without waiting for its answer.
+// push queues an operation and does not wait for its reply.
 func (b *batcher) push(o *op) {
 	b.mu.Lock()
 	b.queue = append(b.queue, o)
@@ -123,8 +124,7 @@ func (b *batcher) flush() {
 	}
 }
 
-// linger waits for more operations, but only under load: otherwise it would only add
-// latency.
+// linger waits for more operations if many come per second. At a low rate it would only add latency.
 func (b *batcher) linger() {
 	b.mu.Lock()
 	rate, waiting := b.lastRate, len(b.queue)
@@ -141,16 +141,13 @@ func (b *batcher) linger() {
 	}
 }
 
-// deliver sends the answer to the caller, or to abandoned if the caller is gone.
-func (o *op) deliver(a answer) {
+// deliver gives the reply to the caller, or to abandoned if the caller does not wait.
+func (o *op) deliver(reply opReply) {
 	if o.done != nil && o.state.CompareAndSwap(opWaiting, opDelivered) {
-		o.done <- a
+		o.done <- reply
 		return
 	}
 	if o.abandoned != nil {
-		o.abandoned(a)
+		o.abandoned(reply)
 	}
 }
-
-// wait returns when nothing is queued or under way.
-func (b *batcher) wait() { b.idle.Wait() }

@@ -68,7 +68,7 @@ func TestSeedAddsCallsInFlight(t *testing.T) {
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 0)
 	p := b.acquire(request(keyOf(0)))
-	require.NoError(t, b.rdb.Del(t.Context(), b.key("budget:"+p.budgets)).Err())
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("budget:"+p.Budgets)).Err())
 	_, err = b.Acquire(t.Context(), request(keyOf(1)))
 	b.seedAll(err, 9)
 	require.Equal(t, GateUnitsDay, b.refused(request(keyOf(1))).Gate, "9 settled and 1 in flight")
@@ -98,15 +98,15 @@ func TestCallsInFlightDuringDataLossAreCharged(t *testing.T) {
 			_, err = other.Acquire(t.Context(), request(keyOf(1)))
 			other.seedAll(err, 0)
 			require.NoError(t, b.Renew(t.Context()))
-			require.EqualValues(t, 300, b.num("budget:"+p.budgets, "reserved"))
+			require.EqualValues(t, 300, b.num("budget:"+p.Budgets, "reserved"))
 			second := request(keyOf(2))
 			second.Units = 201
 			require.Equal(t, GateUnitsDay, other.refused(second).Gate)
 			s := done
 			s.UnitsUsed = 250
 			b.settle(p, s)
-			require.EqualValues(t, 250, b.num("budget:"+p.budgets, "spent"))
-			require.EqualValues(t, 0, b.num("budget:"+p.budgets, "reserved"))
+			require.EqualValues(t, 250, b.num("budget:"+p.Budgets, "spent"))
+			require.EqualValues(t, 0, b.num("budget:"+p.Budgets, "reserved"))
 		})
 	}
 }
@@ -148,7 +148,7 @@ func TestSettleAfterMidnightCorrectsTheDayItCharged(t *testing.T) {
 	_, err := b.Acquire(t.Context(), r)
 	b.seedAll(err, 0)
 	p := b.acquire(r)
-	today, yesterday := p.budgets, "main:recognize:2001-02-03"
+	today, yesterday := p.Budgets, "main:recognize:2001-02-03"
 	require.NoError(t, b.rdb.Rename(t.Context(), b.key("budget:"+today), b.key("budget:"+yesterday)).Err())
 	record := b.rdb.Get(t.Context(), b.key("task:"+r.Key)).Val()
 	require.NoError(t, b.rdb.Set(t.Context(), b.key("task:"+r.Key), strings.ReplaceAll(record, today, yesterday), 0).Err()) // it was admitted on another day
@@ -169,10 +169,10 @@ func TestSettleOfAnUnknownAttemptCharges(t *testing.T) {
 	b.seedAll(err, 0)
 	p := b.acquire(request(keyOf(0)))
 	require.NoError(t, b.rdb.Del(t.Context(), b.key("task:"+p.Key), b.key("permits")).Err())
-	b.set("budget:"+p.budgets, "reserved", 0)
+	b.set("budget:"+p.Budgets, "reserved", 0)
 	b.settle(p, failed)
 	b.settle(p, failed)
-	require.EqualValues(t, 1, b.num("budget:"+p.budgets, "spent"))
+	require.EqualValues(t, 1, b.num("budget:"+p.Budgets, "spent"))
 	require.Equal(t, 1, b.acquire(request(keyOf(0))).Record.Counted)
 }
 
@@ -210,15 +210,15 @@ func TestSeedIncludesCallsSettledWhileTheBudgetWasMissing(t *testing.T) {
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 0)
 	before, within := b.acquire(request(keyOf(1))), b.acquire(request(keyOf(2)))
-	require.NoError(t, b.rdb.Del(t.Context(), b.key("budget:"+before.budgets)).Err())
+	require.NoError(t, b.rdb.Del(t.Context(), b.key("budget:"+before.Budgets)).Err())
 	b.settle(before, done) // its row is written before the rows are read
 	proctest.Eventually(t, func() bool { return time.Since(*before.confirmed.Load()) > 20*time.Millisecond })
 	_, err = b.Acquire(t.Context(), request(keyOf(3)))
 	b.settle(within, done)
 	b.seedAll(err, 1)
-	require.EqualValues(t, 2, b.num("budget:"+within.budgets, "spent"))
-	require.EqualValues(t, 0, b.num("budget:"+within.budgets, "reserved"))
-	left, err := b.rdb.HLen(t.Context(), b.key("budget:"+within.budgets)).Result()
+	require.EqualValues(t, 2, b.num("budget:"+within.Budgets, "spent"))
+	require.EqualValues(t, 0, b.num("budget:"+within.Budgets, "reserved"))
+	left, err := b.rdb.HLen(t.Context(), b.key("budget:"+within.Budgets)).Result()
 	require.NoError(t, err)
 	require.EqualValues(t, 2, left, "the spent_at fields are deleted")
 }

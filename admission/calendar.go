@@ -11,15 +11,15 @@ import (
 // Period is one unit budget and the time it covers.
 type Period struct {
 	Name       string     // of the budget in Redis: <scope>:<2026-11-30 or 2026-11>
-	Source     string     // empty for the global budgets and those of groups
-	Path       tasks.Path // empty for the global budgets and those of groups
-	Group      string     // empty unless the budget is a group's
+	Source     string     // empty for global budgets and group budgets
+	Path       tasks.Path // empty for global budgets and group budgets
+	Group      string     // of a group budget; else empty
 	Start, End time.Time  // [Start, End) in Config.TimeZone
 
-	foundMissing int64 // ms of Redis's clock when it was found missing; 0 = unknown
+	foundMissing int64 // when the budget was found missing, ms of Redis's clock; 0 = unknown
 }
 
-// days are the calendar days before, at and after a moment.
+// days returns the calendar days before, at and after a moment.
 func (g *Gates) days(now time.Time) [3]span {
 	year, month, day := now.In(g.zone).Date()
 	var out [3]span
@@ -29,8 +29,8 @@ func (g *Gates) days(now time.Time) [3]span {
 	return out
 }
 
-// months are the budget months before, at and after a moment. A month begins at
-// Config.MonthAnchor and has the name of the calendar month it begins in.
+// months returns the budget months before, at and after a moment. A month begins on day Config.MonthAnchor and has the name
+// of the calendar month in which it begins.
 func (g *Gates) months(now time.Time) [3]span {
 	year, month, day := now.In(g.zone).Date()
 	if day < g.cfg.MonthAnchor {
@@ -48,8 +48,7 @@ func (g *Gates) span(start time.Time, layout string, addMonths, addDays int) spa
 	return span{Name: start.Format(layout), StartsAt: g.midnight(start).UnixMilli(), EndsAt: g.midnight(end).UnixMilli()}
 }
 
-// midnight is the first moment of a date in the zone of the configuration. Where
-// the clocks are put forward at midnight that is one o'clock.
+// midnight returns the first moment of a date in Config.TimeZone. It is one o'clock where the clocks go forward at midnight.
 func (g *Gates) midnight(date time.Time) time.Time {
 	year, month, day := date.Date()
 	t := time.Date(year, month, day, 0, 0, 0, 0, g.zone)
@@ -59,8 +58,7 @@ func (g *Gates) midnight(date time.Time) time.Time {
 	return t
 }
 
-// period finds the time that a budget covers by its name. It must be one of the periods
-// around now, as the names in replies are.
+// period returns the period of a budget by its name. The period must be the current one, the one before or the one after.
 func (g *Gates) period(name string, now time.Time) (Period, error) {
 	cut := max(0, strings.LastIndex(name, ":"))
 	p, scope := Period{Name: name}, name[:cut]

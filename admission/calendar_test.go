@@ -75,7 +75,7 @@ func TestTheClockOfRedisDecidesWhichDayACallIsChargedTo(t *testing.T) {
 		b := benchOn(t, redisAt(t, there), oneSource(Limits{UnitsPerDay: 10}))
 		_, err := b.Acquire(t.Context(), request(keyOf(0)))
 		b.seedAll(err, 0)
-		require.Equal(t, "main:recognize:"+there.UTC().Format(time.DateOnly), b.acquire(request(keyOf(0))).budgets)
+		require.Equal(t, "main:recognize:"+there.UTC().Format(time.DateOnly), b.acquire(request(keyOf(0))).Budgets)
 	}
 }
 

@@ -9,18 +9,17 @@ import (
 	"reprise/tasks"
 )
 
-// SourceCheck is what the gates of one source would answer to a call now.
+// SourceCheck is what the gates of one source would decide about a call now.
 type SourceCheck struct {
-	Source  string
-	Gate    Gate          // that refuses; empty = the call would be admitted
-	Wait    time.Duration // until it may be admitted; 0 without a refusal
-	Blocked bool          // the source is blocked until then, not merely busy
-	Probe   bool          // the call would be the half-open probe of a blocked source
+	Source  string        `json:"source"`
+	Gate    Gate          `json:"gate"`    // that would refuse the call; empty = the call would be admitted
+	Wait    time.Duration `json:"-"`       // until it may be admitted; 0 without a refusal
+	Blocked bool          `json:"blocked"` // the source is blocked until then, not merely busy
+	Probe   bool          `json:"probe"`   // the call would be the half-open probe of a blocked source
 }
 
-// Check reports, for each source that may serve the path and group, whether a call
-// of so many units (at least 1) would be admitted now. It takes nothing and promises
-// nothing.
+// Check returns, for each source that may serve the path and group, whether a call of so many units (at least 1) would be
+// admitted now. It reserves nothing.
 func (g *Gates) Check(ctx context.Context, path tasks.Path, group string, units int64) ([]SourceCheck, error) {
 	request := struct {
 		rules
@@ -28,39 +27,30 @@ func (g *Gates) Check(ctx context.Context, path tasks.Path, group string, units 
 	}{g.rules(time.Now()), acquireRequest{
 		Request: Request{Path: path, Group: group, Units: max(1, units), UnitsBounded: true}, RandomA: rand.Int32(), RandomB: rand.Int32(),
 	}}
-	type checked struct {
-		Source  string `json:"source"`
-		Gate    Gate   `json:"gate"`
-		Wait    int64  `json:"wait_ms"`
-		Blocked bool   `json:"blocked"`
-		Probe   bool   `json:"probe"`
+	var reply struct {
+		Failure result `json:"failure"`
+		Sources []struct {
+			SourceCheck
+			WaitMillis int64 `json:"wait_ms"`
+		} `json:"sources"`
 	}
-	ask := func() ([]checked, error) {
-		var reply struct {
-			Failure result    `json:"failure"`
-			Sources []checked `json:"sources"`
-		}
+	err := g.withLimits(ctx, func() error {
+		reply.Failure = ""
 		err := g.run(ctx, checkScript, request, &reply)
-		return reply.Sources, errors.Join(err, reply.Failure.failure())
-	}
-	sources, err := ask()
-	if errors.Is(err, errLimitsMissing) {
-		if _, err = g.SeedLimits(ctx); err == nil {
-			sources, err = ask()
-		}
-	}
+		return errors.Join(err, reply.Failure.failure())
+	})
 	if err != nil {
 		return nil, err
 	}
 	var out []SourceCheck
-	for _, c := range sources {
-		out = append(out, SourceCheck{Source: c.Source, Gate: c.Gate, Wait: millis(c.Wait), Blocked: c.Blocked, Probe: c.Probe})
+	for _, c := range reply.Sources {
+		c.Wait = millis(c.WaitMillis)
+		out = append(out, c.SourceCheck)
 	}
 	return out, nil
 }
 
-// AllBlocked reports whether every source is blocked, which gate blocks the one that
-// reopens first, and how long.
+// AllBlocked reports whether every source is blocked. gate blocks the source that reopens first, after wait.
 func AllBlocked(sources []SourceCheck) (gate Gate, wait time.Duration, blocked bool) {
 	for i, s := range sources {
 		if !s.Blocked {

@@ -19,7 +19,7 @@ func ExampleConfig_Validate() {
 	cfg.MonthAnchor = 31
 	fmt.Println(cfg.Validate())
 	// Output:
-	// limits.recognize.request_burst 5 without limits.recognize.requests_per_minute: a burst needs its rate
+	// limits.recognize.request_burst 5 without limits.recognize.requests_per_minute: set the rate too
 	// limits.recognize.concurrency 30 is more than limits.global.concurrency 20: the rest could never be used
 	// groups.archive.ceiling 1.5 must be 0 (no ceiling) to 1
 	// month_anchor 31 must be 1 to 28

@@ -13,12 +13,11 @@ func (g *Gates) rules(now time.Time) rules {
 	}
 }
 
-// exchange sends a batch: its settles first, because they free what the acquires
-// need. A lost reply is asked for again once: every operation is idempotent by its
-// attempt id.
+// exchange sends a batch and delivers the replies. The script does the settles first, because they free what the acquires
+// need. If the reply is lost, exchange sends the batch once more: every operation is idempotent by its attempt id.
 func (g *Gates) exchange(ops []*op) {
-	asked := time.Now()
-	request := exchangeRequest{rules: g.rules(asked)}
+	sentAt := time.Now()
+	request := exchangeRequest{rules: g.rules(sentAt)}
 	for _, o := range ops {
 		if o.settle != nil {
 			request.Settles = append(request.Settles, o.settle)
@@ -27,19 +26,19 @@ func (g *Gates) exchange(ops []*op) {
 		}
 	}
 	reply, err := g.runBounded(request)
-	if err != nil && time.Since(asked) < g.cfg.Timeout/2 {
-		asked = time.Now()
+	if err != nil && time.Since(sentAt) < g.cfg.Timeout/2 {
+		sentAt = time.Now()
 		reply, err = g.runBounded(request)
 	}
 	if err == nil && len(reply.Replies) != len(request.Acquires) {
 		err = fmt.Errorf("read admission reply: %w: %d replies to %d acquires", ErrUnavailable, len(reply.Replies), len(request.Acquires))
 	}
 	for _, o := range ops {
-		a := answer{asked: asked, err: err}
+		got := opReply{sentAt: sentAt, err: err}
 		if o.acquire != nil && err == nil {
-			a.reply, reply.Replies = reply.Replies[0], reply.Replies[1:]
+			got.acquired, reply.Replies = reply.Replies[0], reply.Replies[1:]
 		}
-		o.deliver(a)
+		o.deliver(got)
 		if o.settle != nil && err == nil {
 			g.waiters.permitFreed(o.settle.Path)
 		}
@@ -49,9 +48,8 @@ func (g *Gates) exchange(ops []*op) {
 	}
 }
 
-// runBounded is run that returns within Config.Timeout even if the client does not
-// check contexts while it reads: one silent connection must not delay the
-// operations that come after it.
+// runBounded is run, but it returns within Config.Timeout even if the client ignores contexts while it reads. One silent
+// connection must not delay the operations of later batches.
 func (g *Gates) runBounded(request exchangeRequest) (exchangeReply, error) {
 	var reply exchangeReply
 	done := make(chan error, 1)
@@ -62,6 +60,6 @@ func (g *Gates) runBounded(request exchangeRequest) (exchangeReply, error) {
 	case err := <-done:
 		return reply, err
 	case <-timer.C:
-		return exchangeReply{}, fmt.Errorf("run admission script: %w: no answer within %s", ErrUnavailable, g.cfg.Timeout)
+		return exchangeReply{}, fmt.Errorf("run admission script: %w: no reply within %s", ErrUnavailable, g.cfg.Timeout)
 	}
 }

@@ -9,18 +9,18 @@ import (
 	"reprise/tasks"
 )
 
-// Halt blocks source+paths for an account reason or by an operator.
+// Halt blocks source+paths after an account failure or by an operator.
 type Halt struct {
 	Source      string        // empty = every source
 	Path        tasks.Path    // empty = every path
 	Reason      string        // an outcome's name, or an operator's text; required
-	By          string        // who; required
-	ProbeAfter  time.Duration // when one call may probe it, up to 7 days; 0 = only Resume reopens it
+	By          string        // who halts; required
+	ProbeAfter  time.Duration // when one call may probe the source, up to 7 days; 0 = only Resume reopens it
 	Fingerprint string        // of the refused token, for reason authentication; empty = unknown
 }
 
-// Halt returns how many source+paths it blocked. Calls in flight finish; what they
-// report is ignored, because the epoch rises.
+// Halt returns how many source+paths it blocked. Calls in flight finish, but their reports are ignored, because the epoch
+// rises.
 func (g *Gates) Halt(ctx context.Context, h Halt) (int, error) {
 	if h.Reason == "" || h.By == "" {
 		return 0, errors.New("halt: Reason and By must be set")
@@ -31,9 +31,9 @@ func (g *Gates) Halt(ctx context.Context, h Halt) (int, error) {
 	return g.changeHalt(ctx, "halt", h)
 }
 
-// Resume sets halted source+paths and those with an open breaker half-open: the next
-// call is the probe, and its success reopens them. Calls admitted before cannot halt
-// them again. A throttle goes on. An empty source or path means all.
+// Resume sets halted source+paths, and those with an open breaker, half-open: the next call is the probe, and its success
+// reopens them. Earlier calls cannot halt them again. A throttle is not changed. An empty source or path means all. It
+// returns the number of source+paths that it changed.
 func (g *Gates) Resume(ctx context.Context, source string, path tasks.Path, by string) (int, error) {
 	if by == "" {
 		return 0, errors.New("resume: by must be set")
@@ -42,7 +42,7 @@ func (g *Gates) Resume(ctx context.Context, source string, path tasks.Path, by s
 }
 
 func (g *Gates) changeHalt(ctx context.Context, action string, h Halt) (int, error) {
-	if _, err := g.SeedLimits(ctx); err != nil { // the script needs the source+paths
+	if _, err := g.SeedLimits(ctx); err != nil { // the limits name the source+paths
 		return 0, err
 	}
 	request := map[string]any{

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// SeedLimits writes the limits of the configuration that Redis does not have. Run does
-// it at start, and so does every Acquire that finds none.
+// SeedLimits writes the limits of the configuration that Redis does not have. Run does it at start, and so does every
+// Acquire that finds none.
 func (g *Gates) SeedLimits(ctx context.Context) (Revision, error) {
 	return g.writeLimits(ctx, "seed", "configuration", g.cfg.limits())
 }
 
-// SetLimits changes limits for every worker at once and raises the revision, which
-// keeps who changed them. Unknown scopes and names are refused.
+// SetLimits changes limits for every worker at once and raises the revision, which names who changed them. It refuses
+// unknown scopes and names.
 func (g *Gates) SetLimits(ctx context.Context, changes []Limit, who string) (Revision, error) {
 	if who = oneLine(who); who == "" {
-		return Revision{}, errors.New("set limits: who changes them must be named")
+		return Revision{}, errors.New("set limits: the name of who changes them is required")
 	}
 	var bad []error
 	for _, c := range changes {
@@ -39,7 +39,7 @@ func (g *Gates) SetLimits(ctx context.Context, changes []Limit, who string) (Rev
 func (g *Gates) checkLimit(c Limit) error {
 	known := slices.ContainsFunc(g.cfg.limits(), func(l Limit) bool { return l.Scope == c.Scope && l.Name == c.Name })
 	if group, ok := strings.CutPrefix(c.Scope, groupPrefix); ok {
-		known = nameRule.MatchString(group) && slices.Contains(groupLimits, c.Name)
+		known = nameRule.MatchString(group) && slices.ContainsFunc(Group{}.limits(""), func(l Limit) bool { return l.Name == c.Name })
 	}
 	if !known {
 		return fmt.Errorf("unknown limit %s/%s", c.Scope, c.Name)
@@ -61,13 +61,10 @@ func (g *Gates) checkLimit(c Limit) error {
 	return nil
 }
 
-// groupLimits are the limits of a group, whether the configuration has it or not.
-var groupLimits = []string{"ceiling", "units_per_day", "units_per_month", "weight", "slot_share", "source"}
-
 func (g *Gates) writeLimits(ctx context.Context, action, who string, limits []Limit) (Revision, error) {
-	scopes := g.cfg.scopes()
-	for _, l := range limits {
-		if strings.HasPrefix(l.Scope, groupPrefix) && !slices.Contains(scopes, l.Scope) {
+	var scopes []string // of source+paths and groups
+	for _, l := range slices.Concat(g.cfg.limits(), limits) {
+		if l.Scope != ScopeGlobal && l.Scope != ScopeTuning && !slices.Contains(scopes, l.Scope) {
 			scopes = append(scopes, l.Scope)
 		}
 	}
@@ -84,20 +81,20 @@ func (g *Gates) writeLimits(ctx context.Context, action, who string, limits []Li
 	return Revision{Number: reply.Revision, By: who, At: time.Now()}, nil
 }
 
-// sawRevision notes whether Redis has limits: revision 0 means it has none.
+// sawRevision stores that Redis has limits. Revision 0 means that it has none.
 func (g *Gates) sawRevision(revision int64) {
 	if revision > 0 {
 		g.hadLimits.Store(true)
 	}
 }
 
-// ExpectLimits says that Redis had limits before this process began, because calls
-// were made: if it has none now, it has lost its data. Call it before Run.
+// ExpectLimits declares that Redis had limits before this process began, because calls were made. If Redis has none now, it
+// has lost its data. Call it before Run.
 func (g *Gates) ExpectLimits() { g.hadLimits.Store(true) }
 
-// recoveryHold is how long unit budgets stay missing after Redis lost its data: until
-// every process has renewed the permits of its calls in flight, which no call row and
-// no budget includes. It is 0 if Redis, as far as this process knows, never had limits.
+// recoveryHold returns how long unit budgets stay missing after Redis lost its data. In this time every process renews the
+// permits of its calls in flight, which neither call rows nor budgets include. It is 0 if Redis never had limits, as far as
+// this process has seen.
 func (g *Gates) recoveryHold() time.Duration {
 	if !g.hadLimits.Load() {
 		return 0
@@ -105,7 +102,7 @@ func (g *Gates) recoveryHold() time.Duration {
 	return g.cfg.RenewEvery + g.cfg.Timeout
 }
 
-// LimitsInForce reads the limits in Redis, sorted by scope and name.
+// LimitsInForce returns the limits in Redis, sorted by scope and name.
 func (g *Gates) LimitsInForce(ctx context.Context) ([]Limit, Revision, error) {
 	r, err := g.readState(ctx, "", "limits")
 	if err != nil {
@@ -119,14 +116,4 @@ func (g *Gates) LimitsInForce(ctx context.Context) ([]Limit, Revision, error) {
 		}
 	}
 	return out, Revision{Number: h.int("revision"), By: h["by"], At: h.moment("at")}, nil
-}
-
-// Drift lists the limits of the configuration that are not in force, because an
-// operator changed them since they were seeded. Value is the configured one.
-func (g *Gates) Drift(ctx context.Context) ([]Limit, error) {
-	inForce, _, err := g.LimitsInForce(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(g.cfg.limits(), func(l Limit) bool { return slices.Contains(inForce, l) }), nil
 }

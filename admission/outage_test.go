@@ -48,8 +48,8 @@ func TestOperationWithALostReplyIsRepeatedAndChargesOnce(t *testing.T) {
 		lost = proxy.LoseReply(redistest.Containing("evalsha"))
 		b.settle(p, done)
 		<-lost
-		require.EqualValues(t, i+1, b.num("budget:"+p.budgets, "spent"))
-		require.EqualValues(t, 0, b.num("budget:"+p.budgets, "reserved"))
+		require.EqualValues(t, i+1, b.num("budget:"+p.Budgets, "spent"))
+		require.EqualValues(t, 0, b.num("budget:"+p.Budgets, "reserved"))
 		require.EqualValues(t, 0, b.num(mainRecognize, "in_flight"))
 	}
 }
@@ -91,8 +91,8 @@ func TestPermitWhoseReplyWasLostIsReleased(t *testing.T) {
 	require.Contains(t, []string{"", "0"}, b.rec(r.Key, "possibly_billed"))
 	p := b.acquire(request(r.Key))
 	require.Nil(t, p.Lost)
-	require.EqualValues(t, 1, b.num("budget:"+p.budgets, "reserved"))
-	require.EqualValues(t, 0, b.num("budget:"+p.budgets, "spent"))
+	require.EqualValues(t, 1, b.num("budget:"+p.Budgets, "reserved"))
+	require.EqualValues(t, 0, b.num("budget:"+p.Budgets, "spent"))
 }
 
 func TestPermitThatCannotBeRenewedBecomesInvalid(t *testing.T) {
@@ -159,7 +159,7 @@ func TestPermitIsReleasedWhenRedisIsOutOfMemory(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnavailable)
 	b.settle(p, done)
 	require.Zero(t, b.num(mainRecognize, "in_flight"))
-	require.EqualValues(t, 1, b.num("budget:"+p.budgets, "spent"))
+	require.EqualValues(t, 1, b.num("budget:"+p.Budgets, "spent"))
 	require.NoError(t, b.rdb.ConfigSet(t.Context(), "maxmemory", "0").Err())
 	b.acquire(request(keyOf(1)))
 }

@@ -74,14 +74,11 @@ const (
 var ErrRaced = errors.New("pause reasons changed meanwhile")
 
 // Pauses stores the pause reasons of queues in Redis. It is safe for concurrent use by any number of processes.
-type Pauses struct {
-	rdb    redis.UniversalClient
-	prefix string
-}
+type Pauses struct{ scripts }
 
 // NewPauses stores reasons in the keys below prefix (Config.Prefix).
 func NewPauses(rdb redis.UniversalClient, prefix string) *Pauses {
-	return &Pauses{rdb: rdb, prefix: prefix}
+	return &Pauses{scripts{rdb, prefix}}
 }
 
 // Add adds a reason, or changes when it ends. A zero Until means that it never ends by itself. changed is false if the
@@ -139,7 +136,7 @@ func (p *Pauses) call(ctx context.Context, queue, action string, request map[str
 			Evidence  string `json:"evidence"`
 		} `json:"reasons"`
 	}
-	if err := (runner{p.rdb, p.prefix}).run(ctx, pauseScript, request, &reply); err != nil {
+	if err := p.run(ctx, pauseScript, request, &reply); err != nil {
 		return PauseState{}, false, fmt.Errorf("%s pause reasons of queue %s: %w", action, queue, err)
 	}
 	s := PauseState{Flag: reply.Flag, version: reply.Version, Override: moment(reply.Override)}

@@ -88,7 +88,7 @@ func (m *model) lateSettle(rt *rapid.T) {
 		return
 	}
 	p := m.dead[i]
-	if b := m.gates[0]; b.rec(p.Key, "attempt") != p.AttemptID && b.rec(p.Key, "lost_attempt") != p.AttemptID {
+	if b := m.gates[0]; b.rec(p.Key, "attempt") != p.AttemptID && !strings.Contains(b.rec(p.Key, "lost"), "attempt:"+p.AttemptID+" ") {
 		return
 	}
 	m.dead = append(m.dead[:i], m.dead[i+1:]...)

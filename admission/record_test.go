@@ -33,6 +33,8 @@ func TestAnUnreadableRecordAffectsOnlyItsTask(t *testing.T) {
 		"units is a fraction":        `{"attempt":"x","source":"main","path":"recognize","units":1.5,"budgets":"main:recognize:2026-01-01"}`,
 		"units is too large":         `{"attempt":"x","source":"main","path":"recognize","units":1e300}`,
 		"path is missing":            `{"attempt":"x","source":"main"}`,
+		"lost is a string":           `{"attempt":"x","source":"main","path":"recognize","lost":"y"}`,
+		"lost units are a string":    `{"attempt":"x","source":"main","path":"recognize","lost":{"attempt":"y","units":"q"}}`,
 		"a list":                     `[1,2,3]`,
 		"a number":                   `7`,
 		"not JSON":                   `\x00{`,
@@ -78,11 +80,11 @@ func TestSentCallIsRenewedAfterItsRecordIsLost(t *testing.T) {
 	require.NoError(t, b.Renew(t.Context()))
 	require.Greater(t, ends(), before+4000)
 	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
-	require.EqualValues(t, 1, b.num("budget:"+p.budgets, "reserved"))
+	require.EqualValues(t, 1, b.num("budget:"+p.Budgets, "reserved"))
 	b.settle(p, done)
 	require.Zero(t, b.num(mainRecognize, "in_flight"))
-	require.Zero(t, b.num("budget:"+p.budgets, "reserved"))
-	require.EqualValues(t, 1, b.num("budget:"+p.budgets, "spent"))
+	require.Zero(t, b.num("budget:"+p.Budgets, "reserved"))
+	require.EqualValues(t, 1, b.num("budget:"+p.Budgets, "spent"))
 }
 
 // A later version may add fields to a record: the known ones still count.

@@ -3,20 +3,18 @@ package admission
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 )
 
-// ErrUnavailable wraps every failure to get a decision from Redis: network, script
-// error, unknown reply, clocks far apart. The caller has no permit: admission fails
-// closed. Test with errors.Is.
+// ErrUnavailable is wrapped by every failure to get a decision from Redis: network, script error, unknown reply, clocks
+// far apart. The caller has no permit.
 var ErrUnavailable = errors.New("admission store unavailable")
 
-// ErrPermitLost is the error of Permit.Valid when another call may have got the permit
-// before this one was sent.
+// ErrPermitLost means that the permit may have ended, and another attempt may have got one.
 var ErrPermitLost = errors.New("permit is no longer certain")
 
-// Gate is what refused a call. Logs, metrics and `inspect why` use the same words.
+// Gate names what refused a call. Logs, metrics and `inspect why` use the same words.
 type Gate string
 
 // The closed set of gates.
@@ -51,34 +49,40 @@ var AllGates = []Gate{
 }
 
 // isBudget reports whether the gate is a unit budget.
-func (g Gate) isBudget() bool { return slices.Contains(budgetGates, g) }
-
-var budgetGates = []Gate{
-	GateUnitsDay, GateUnitsMonth, GateGlobalUnitsDay, GateGlobalUnitsMonth, GateGroupUnitsDay, GateGroupUnitsMonth,
+func (g Gate) isBudget() bool {
+	return strings.HasSuffix(string(g), "units_day") || strings.HasSuffix(string(g), "units_month")
 }
 
-// UntilResumed is the RetryAfter of a refusal that waiting does not end, but an
-// operator, another token or other settings.
+// isConcurrency reports whether the gate limits calls in flight.
+func (g Gate) isConcurrency() bool { return strings.HasSuffix(string(g), "concurrency") }
+
+// isBusy reports whether the gate admits one more call whenever a call ends or time passes. Other gates stay closed until
+// a moment.
+func (g Gate) isBusy() bool {
+	return g.isConcurrency() || strings.HasSuffix(string(g), "requests") || strings.HasSuffix(string(g), "units")
+}
+
+// UntilResumed is the RetryAfter of a refusal that time does not end. An operator, another token or other settings end it.
 const UntilResumed = 24 * time.Hour
 
-// Refusal says that a call is not admitted now. Nothing was taken.
-type Refusal struct { //nolint:errname // an answer like a permit is one, and an error only on its way up
-	Gate       Gate          // that refused; of several sources the one that admits first
-	Source     string        // whose gate it was; empty for global and group gates
-	RetryAfter time.Duration // when to ask again; never 0
-	AllBlocked bool          // every usable source is blocked: throttled, halted, breaker open or budget used up
-	Permanent  bool          // waiting never helps: no upper bound, or more units than a whole budget
-	FailFast   bool          // a unit budget or AudD's quota is used up and Config.QuotaFull is QuotaFailFast
-	Reason     string        // of a halt: an outcome's name or an operator's text; else empty
+// Refusal means that a call is not admitted now. It took nothing.
+type Refusal struct { //nolint:errname // a decision like a permit, and an error only on its way up
+	Gate       Gate          `json:"gate"`        // that refused; of several sources, the one that admits first
+	Source     string        `json:"source"`      // whose gate it was; empty for global and group gates
+	RetryAfter time.Duration `json:"-"`           // when to acquire again; never 0
+	AllBlocked bool          `json:"all_blocked"` // every usable source is blocked: throttled, halted, breaker open or budget used up
+	Permanent  bool          `json:"permanent"`   // waiting never helps: no upper bound, or more units than a whole budget
+	FailFast   bool          `json:"-"`           // a unit budget or AudD's quota is used up and Config.QuotaFull is QuotaFailFast
+	Reason     string        `json:"reason"`      // of a halt: an outcome's name or an operator's text; else empty
 }
 
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("refused by gate %s of source %q for %s", r.Gate, r.Source, r.RetryAfter)
 }
 
-// InFlight says that another attempt of the same key holds a permit.
+// InFlight means that another attempt of the same task holds a permit.
 type InFlight struct { //nolint:errname // as Refusal
-	Until time.Time // when that permit ends unless it is renewed; worker's wall clock
+	Until time.Time // when that permit ends unless it is renewed, by the worker's wall clock
 }
 
 func (f *InFlight) Error() string {

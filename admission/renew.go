@@ -11,31 +11,29 @@ const recountEvery = 30 * time.Second
 
 // renewRequest is one permit of lua/renew.lua.
 type renewRequest struct {
-	attempt
-	Units int64 `json:"units"`
-	Sent  bool  `json:"sent"`
+	Admitted
+	Sent bool `json:"sent"`
 }
 
-// Renew confirms all permits of this process in one call; Run does it every
-// Config.RenewEvery. A permit that is gone is registered again if its call may be
-// on its way (Valid returned nil), and is lost otherwise.
+// Renew confirms all permits of this process in one call. Run does it every Config.RenewEvery. A permit that is gone is
+// lost. Its call is registered again if it may be on its way (Valid returned nil).
 func (g *Gates) Renew(ctx context.Context) error { return g.renew(ctx, false) }
 
-// renew with always also calls Redis when no permit is held: the recount and the
-// repair after a clock step must not depend on a call being admitted.
+// renew calls Redis even without a permit if always is set. The script then recounts the permits and repairs the effects
+// of a clock step, which must also happen while no call is admitted.
 func (g *Gates) renew(ctx context.Context, always bool) error {
 	permits := []renewRequest{}
 	g.mu.Lock()
 	held := make([]*Permit, 0, len(g.permits))
 	for _, p := range g.permits {
 		held = append(held, p)
-		permits = append(permits, renewRequest{attempt: p.attempt(), Units: p.Units, Sent: p.sent.Load()})
+		permits = append(permits, renewRequest{p.Admitted, p.sent.Load()})
 	}
 	g.mu.Unlock()
 	if len(held) == 0 && !always {
 		return nil
 	}
-	asked := time.Now()
+	sentAt := time.Now()
 	request := map[string]any{"permit_ttl_ms": g.cfg.PermitTTL.Milliseconds(), "recount_every_ms": recountEvery.Milliseconds(), "permits": permits}
 	var reply struct {
 		Renewed []int `json:"renewed"`
@@ -48,9 +46,9 @@ func (g *Gates) renew(ctx context.Context, always bool) error {
 	}
 	for i, p := range held {
 		if reply.Renewed[i] == 1 {
-			p.confirm(asked)
+			p.confirm(sentAt)
 		} else {
-			p.lost.Store(true) // also if it is registered again: no new request may start on it
+			p.lost.Store(true) // even if its call is registered again: no other request may start on it
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 //go:embed lua/*.lua
 var luaFiles embed.FS
 
-// A script is its parts in order; Redis sees one text and runs it atomically.
+// A script is the text of its parts in this order. Redis runs it atomically.
 var (
 	exchangeScript = script("prelude", "budget", "record", "rate", "aimd", "block", "sources", "acquire", "report", "settle", "exchange")
 	checkScript    = script("prelude", "budget", "record", "rate", "aimd", "block", "sources", "acquire", "check")
@@ -30,7 +30,7 @@ func script(parts ...string) *redis.Script {
 	for _, part := range parts {
 		src, err := luaFiles.ReadFile("lua/" + part + ".lua")
 		if err != nil {
-			panic("admission: embedded script " + part + " is missing") // a build without its own files
+			panic("admission: the embedded script " + part + " is missing") // the build lacks its own files
 		}
 		text.Write(src)
 		text.WriteByte('\n')
@@ -38,24 +38,24 @@ func script(parts ...string) *redis.Script {
 	return redis.NewScript(text.String())
 }
 
-// runner runs scripts on the keys under a prefix.
-type runner struct {
+// scripts runs scripts on the keys below a prefix.
+type scripts struct {
 	rdb    redis.UniversalClient
 	prefix string
 }
 
-// run sends a request to a script and reads its reply, both JSON. Every failure
-// wraps ErrUnavailable: without a reply nothing is admitted.
-func (r runner) run(ctx context.Context, s *redis.Script, request, reply any) error {
-	text, err := json.Marshal(request)
+// run sends a JSON request to a script and reads its JSON reply. Every error wraps ErrUnavailable, because nothing is
+// admitted without a reply.
+func (r scripts) run(ctx context.Context, s *redis.Script, request, reply any) error {
+	sent, err := json.Marshal(request)
 	if err != nil {
 		return fmt.Errorf("write admission request: %w: %w", ErrUnavailable, err)
 	}
-	answer, err := s.Run(ctx, r.rdb, []string{r.prefix + "state:global"}, r.prefix, text).Text()
+	text, err := s.Run(ctx, r.rdb, []string{r.prefix + "state:global"}, r.prefix, sent).Text()
 	if err != nil {
 		return fmt.Errorf("run admission script: %w: %w", ErrUnavailable, err)
 	}
-	if err := json.Unmarshal([]byte(answer), reply); err != nil {
+	if err := json.Unmarshal([]byte(text), reply); err != nil {
 		return fmt.Errorf("read admission reply: %w: %w", ErrUnavailable, err)
 	}
 	return nil

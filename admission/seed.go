@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// PeriodUnits is what settled calls used in a period.
+// PeriodUnits is the number of units that settled calls used in a period.
 type PeriodUnits struct {
 	Period
-	Spent int64 // sum of the units of the call rows in [Start, End), read after the budget was found missing
+	Spent int64 // sum of the call rows' units in [Start, End), read after the budget was found missing
 }
 
-// MissingPeriods says that unit budgets are not in Redis: a new day or month has
-// begun, or Redis lost them. Nothing is admitted on them until Seed has written
-// what the call rows say; then the caller acquires again.
+// MissingPeriods means that unit budgets are not in Redis: a new day or month has begun, or Redis lost them. They admit
+// nothing until Seed has written them from the call rows. Then the caller acquires again.
 type MissingPeriods struct { //nolint:errname // as Refusal
 	Periods []Period
 }
@@ -28,7 +27,7 @@ func (m *MissingPeriods) Error() string {
 	return "unit budgets are missing: " + strings.Join(names, ", ")
 }
 
-// missing is the error for budgets that were found missing, at a ms of Redis's clock.
+// missing returns the error for budgets that were found missing at a moment (ms of Redis's clock).
 func (g *Gates) missing(at int64, names []string) error {
 	m := &MissingPeriods{}
 	for _, name := range names {
@@ -42,14 +41,12 @@ func (g *Gates) missing(at int64, names []string) error {
 	return m
 }
 
-// budgetKept is how long a budget outlasts its period: longer than any call may
-// take to be settled.
+// budgetKept is how long a budget is kept after its period. No call takes so long to be settled.
 const budgetKept = 40 * 24 * time.Hour
 
-// Seed writes budgets that are missing and returns how many; one that exists is
-// left alone, so that of many workers the first wins. The script adds the calls in
-// flight and those settled since the budget was found missing: these may be in the
-// rows too, and then count twice rather than not at all.
+// Seed writes missing budgets and returns how many it wrote. It does not change existing ones, so the first of many workers
+// wins. The script adds the calls in flight, and the calls that were settled since the budget was found missing. Such calls
+// may be in the rows too: they are then counted twice, which is safer than not at all.
 func (g *Gates) Seed(ctx context.Context, periods ...PeriodUnits) (int, error) {
 	if len(periods) == 0 {
 		return 0, nil

@@ -9,25 +9,35 @@ import (
 	"reprise/tasks"
 )
 
-// Settle ends an attempt and waits until Redis has it. Repeating it changes
-// nothing. If the error wraps ErrUnavailable or is the end of ctx, the settle is
-// repeated in the background while Run runs, for up to ten minutes.
+// unanswered is a settle without a reply, to be repeated.
+type unanswered struct {
+	settle *settleRequest
+	since  time.Time
+}
+
+const (
+	repeatFor     = 10 * time.Minute
+	maxUnanswered = 10000 // settles that are kept; the permits of others expire, and their units stay charged
+)
+
+// Settle ends an attempt and waits for the reply. Repeating it changes nothing. If the error wraps ErrUnavailable or is the
+// end of ctx, Run repeats the settle for up to ten minutes.
 func (g *Gates) Settle(ctx context.Context, p *Permit, r CallReport) error {
 	o := g.settling(p, r)
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
-	a := g.batcher.do(ctx, o)
-	if a.err != nil && !errors.Is(a.err, ErrUnavailable) {
-		return fmt.Errorf("settle: %w: %w", ErrUnavailable, a.err) // its answer goes to o.abandoned
+	err := g.batcher.do(ctx, o).err
+	if err != nil && !errors.Is(err, ErrUnavailable) {
+		return fmt.Errorf("settle: %w: %w", ErrUnavailable, err) // o.abandoned receives the reply
 	}
-	if a.err != nil {
+	if err != nil {
 		g.repeatLater(o.settle, time.Now())
 	}
-	return a.err
+	return err
 }
 
-// SettleLater is Settle without waiting: the release of a permit may lag the answer
-// to the queue. It may be called while shutting down, before Close.
+// SettleLater is Settle without waiting, because a permit may be given back after the task is acknowledged. It may be called
+// during shutdown, before Close.
 func (g *Gates) SettleLater(p *Permit, r CallReport) { g.batcher.push(g.settling(p, r)) }
 
 func (g *Gates) settling(p *Permit, r CallReport) *op {
@@ -37,32 +47,27 @@ func (g *Gates) settling(p *Permit, r CallReport) *op {
 	if r.Channel == "" {
 		r.Channel = tasks.ChannelNone
 	}
-	return g.settleOp(&settleRequest{p.attempt(), r}, time.Now())
+	return g.settleOp(&settleRequest{p.Admitted, r}, time.Now())
 }
 
-// settleOp is a settle that is repeated if it gets no answer.
+// settleOp returns a settle that is repeated if it gets no reply.
 func (g *Gates) settleOp(s *settleRequest, since time.Time) *op {
-	return &op{settle: s, abandoned: func(a answer) {
-		if a.err != nil {
+	return &op{settle: s, abandoned: func(reply opReply) {
+		if reply.err != nil {
 			g.repeatLater(s, since)
 		}
 	}}
 }
 
-const (
-	repeatFor     = 10 * time.Minute
-	maxUnanswered = 10000 // settles kept; beyond, permits end by their TTL and units stay charged
-)
-
 func (g *Gates) repeatLater(s *settleRequest, since time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, ok := g.unanswered[s.Attempt]; !ok && len(g.unanswered) < maxUnanswered {
-		g.unanswered[s.Attempt] = unanswered{settle: s, since: since}
+	if _, ok := g.unanswered[s.AttemptID]; !ok && len(g.unanswered) < maxUnanswered {
+		g.unanswered[s.AttemptID] = unanswered{settle: s, since: since}
 	}
 }
 
-// repeatUnanswered sends the settles again that got no answer.
+// repeatUnanswered sends the settles without a reply again.
 func (g *Gates) repeatUnanswered() {
 	g.mu.Lock()
 	due := g.unanswered

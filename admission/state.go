@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,17 +21,17 @@ type BudgetState struct {
 	Missing         bool  // not seeded: nothing is admitted
 }
 
-// SourceState is one source+path as the gates see it. Times are Redis's.
+// SourceState is the state of one source+path. Times are Redis's.
 type SourceState struct {
 	Source             string
 	Path               tasks.Path
 	InFlight           int64
-	Concurrency        int64         // in force: the smaller of configured and learned; 0 = no limit
+	Concurrency        int64         // in force: the smaller of the configured and the learned; 0 = no limit
 	ConcurrencyLearned bool          // AIMD, not the configuration, sets Concurrency
 	RequestsPerMinute  int64         // request rate in force; 0 = no limit
-	RateLearned        bool          // as ConcurrencyLearned
+	RateLearned        bool          // AIMD, not the configuration, sets RequestsPerMinute
 	SuccessesPerMinute int64         // measured over the last seconds
-	Health             float64       // success average, 0 … 1
+	Health             float64       // average success, 0 … 1
 	Latency            time.Duration // average of successful calls; 0 = none yet
 	LastSuccess        time.Time     // zero = none yet
 	Failures           int64         // in a row
@@ -41,16 +42,16 @@ type SourceState struct {
 	Halt               string    // reason; empty = not halted
 	HaltBy             string
 	HaltSince          time.Time
-	LastHalt           time.Time // when the halt in force, or else the last one, began; zero = never halted
-	ProbeAt            time.Time // when a halt may be probed; zero = only an operator resumes
+	LastHalt           time.Time // when the latest halt began, even if it has ended; zero = never halted
+	ProbeAt            time.Time // when a halt may be probed; zero = only an operator resumes it
 	ProbeKey           string    // task that probes; empty = none
-	LastRefusedToken   string    // fingerprint of the token AudD refused last; workers with one of RefusedTokens stay blocked
-	RefusedTokens      []string  // fingerprints of all tokens AudD refused since the last resume, newest first
+	LastRefusedToken   string    // the first of RefusedTokens; empty = none
+	RefusedTokens      []string  // fingerprints of the tokens that AudD refused since the last resume, newest first; their workers are blocked
 	Budgets            []BudgetState
 }
 
-// Blocked returns the gate that blocks every call now, and until when (zero = until
-// an operator resumes it); an empty gate if none does. It ignores budgets.
+// Blocked returns the gate that blocks every call now, and until when (zero = until an operator resumes the source). It
+// returns an empty gate if no gate does. It ignores budgets.
 func (s SourceState) Blocked(now time.Time) (Gate, time.Time) {
 	switch {
 	case s.Halt != "":
@@ -72,7 +73,7 @@ type GroupState struct {
 	Budgets  []BudgetState
 }
 
-// State is everything the gates know at one moment of Redis's clock.
+// State is the state of the gates at one moment of Redis's clock.
 type State struct {
 	Now               time.Time
 	Revision          int64
@@ -84,43 +85,44 @@ type State struct {
 	Groups            []GroupState  // sorted by name
 }
 
-// fields is a Redis hash as it was read; an absent field is 0 or empty.
-type fields map[string]string
+// TaskState is what admission stores about one task.
+type TaskState struct {
+	Path     tasks.Path
+	Group    string              // of the last attempt; empty = none or no attempt yet
+	Source   string              // of the last attempt
+	Record   tasks.AttemptRecord // of all settled attempts; PossiblyBilled includes the attempt in flight
+	InFlight bool
+	Until    time.Time // when the permit ends unless it is renewed
+	Since    time.Time // when the attempt that is not settled was admitted; zero = none
+	Units    int64     // that this attempt reserved
+	Probe    bool      // this attempt is the half-open probe of its source
+	State    State     // with the sources of the task's path only
+}
 
-// UnmarshalJSON ignores that Lua writes an empty table as a list.
-func (h *fields) UnmarshalJSON(text []byte) error {
-	if string(text) == "[]" {
-		return nil
+// TaskState returns a task's record and permit, and the state of its path's sources. A task that was never admitted has an
+// empty record.
+func (g *Gates) TaskState(ctx context.Context, key string) (TaskState, error) {
+	name, _, _ := strings.Cut(key, "_")
+	path, err := tasks.ParsePath(name)
+	if err != nil {
+		return TaskState{}, fmt.Errorf("read the state of task %q: %w", key, err)
 	}
-	return json.Unmarshal(text, (*map[string]string)(h))
+	r, err := g.readState(ctx, key)
+	if err != nil {
+		return TaskState{}, err
+	}
+	s := TaskState{Path: path, Group: r.Record.Group, Source: r.Record.Source, Record: r.Record.attempts()}
+	if r.Record.AttemptID != "" {
+		s.Since, s.Units, s.Probe, s.InFlight = r.Record.At(), r.Record.Units, r.Record.Probe, r.PermitWait > 0
+	}
+	if s.InFlight {
+		s.Until = moment(r.Now + r.PermitWait)
+	}
+	s.State, err = g.state(ctx, func(p tasks.Path) bool { return p == path })
+	return s, err
 }
 
-func (h fields) int(field string) int64 {
-	n, _ := strconv.ParseInt(h[field], 10, 64)
-	return n
-}
-
-func (h fields) moment(field string) time.Time     { return moment(h.int(field)) }
-func (h fields) millis(field string) time.Duration { return millis(h.int(field)) }
-
-// stateReply is the reply of lua/read.lua.
-type stateReply struct {
-	Now        int64             `json:"now"`
-	Record     record            `json:"record"`
-	PermitWait int64             `json:"permit_wait_ms"`
-	Hashes     map[string]fields `json:"hashes"`
-}
-
-// readState reads hashes, by their names without the prefix, and the record of a task
-// (empty = none) as they are at one moment of Redis's clock.
-func (g *Gates) readState(ctx context.Context, task string, hashes ...string) (stateReply, error) {
-	var reply stateReply
-	err := g.run(ctx, readScript, map[string]any{"task": task, "hashes": append([]string{}, hashes...)}, &reply)
-	return reply, err
-}
-
-// State reads all sources, groups and budgets, in two round trips. It changes
-// nothing.
+// State returns the state of all sources, groups and budgets, in two round trips.
 func (g *Gates) State(ctx context.Context) (State, error) {
 	return g.state(ctx, func(tasks.Path) bool { return true })
 }
@@ -170,7 +172,7 @@ type view struct {
 	day, month string // names of the current periods
 }
 
-// budgets are the unit budgets of a scope that are limited.
+// budgets returns the limited unit budgets of a scope.
 func (v view) budgets(scope string) []BudgetState {
 	limits := v.hashes["state:"+scope]
 	var out []BudgetState
@@ -178,12 +180,9 @@ func (v view) budgets(scope string) []BudgetState {
 		label string
 		cap   int64
 	}{{v.day, limits.int("limit_units_per_day")}, {v.month, limits.int("limit_units_per_month")}} {
-		if b.cap <= 0 {
-			continue
-		}
 		period, err := v.period(scope+":"+b.label, v.now)
-		if err != nil {
-			continue // impossible: the label is from days or months
+		if b.cap <= 0 || err != nil { // err is impossible: the label is from days or months
+			continue
 		}
 		h := v.hashes["budget:"+period.Name]
 		_, seeded := h["spent"]
@@ -232,7 +231,7 @@ func (v view) source(source string, path tasks.Path) SourceState {
 	return s
 }
 
-// refusedTokens are the fingerprints that AudD refused, newest first.
+// refusedTokens returns the fingerprints of the tokens that AudD refused, newest first.
 func refusedTokens(h fields) []string {
 	const prefix = "refused_token:"
 	var out []string
@@ -260,3 +259,37 @@ func (v view) group(scope string) GroupState {
 	}
 	return s
 }
+
+// stateReply is the reply of lua/read.lua.
+type stateReply struct {
+	Now        int64             `json:"now"`
+	Record     record            `json:"record"`
+	PermitWait int64             `json:"permit_wait_ms"`
+	Hashes     map[string]fields `json:"hashes"`
+}
+
+// readState reads hashes, by their names without the prefix, and the record of a task (empty = none) at one moment.
+func (g *Gates) readState(ctx context.Context, task string, hashes ...string) (stateReply, error) {
+	var reply stateReply
+	err := g.run(ctx, readScript, map[string]any{"task": task, "hashes": append([]string{}, hashes...)}, &reply)
+	return reply, err
+}
+
+// fields is a Redis hash; an absent field is 0 or empty.
+type fields map[string]string
+
+// UnmarshalJSON accepts an empty list, because Lua writes an empty table as a list.
+func (h *fields) UnmarshalJSON(text []byte) error {
+	if string(text) == "[]" {
+		return nil
+	}
+	return json.Unmarshal(text, (*map[string]string)(h))
+}
+
+func (h fields) int(field string) int64 {
+	n, _ := strconv.ParseInt(h[field], 10, 64)
+	return n
+}
+
+func (h fields) moment(field string) time.Time     { return moment(h.int(field)) }
+func (h fields) millis(field string) time.Duration { return millis(h.int(field)) }

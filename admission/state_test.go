@@ -29,7 +29,7 @@ func TestTaskStateShowsWhatATaskWaitsFor(t *testing.T) {
 	s, err = b.TaskState(t.Context(), keyOf(1))
 	require.NoError(t, err)
 	require.True(t, s.InFlight)
-	require.Equal(t, p.AttemptID, s.AttemptID)
+	require.Equal(t, p.At(), s.Since)
 	require.Equal(t, "main", s.Source)
 	require.Equal(t, "backfill", s.Group)
 	require.Equal(t, 1, s.Record.Counted)

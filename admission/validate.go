@@ -16,7 +16,7 @@ import (
 
 var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
-// globalKey is the setting of the limits over all sources and paths.
+// globalKey names the settings of the limits over all sources and paths.
 const globalKey = "limits.global"
 
 // problems collects every wrong field.
@@ -24,7 +24,7 @@ type problems []error
 
 func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
 
-// check adds a problem unless ok; allowed says which values are.
+// check adds a problem unless ok. allowed describes the valid values.
 func (p *problems) check(ok bool, field string, value any, allowed string) {
 	if !ok {
 		p.add("%s %v must be %s", field, value, allowed)
@@ -34,8 +34,7 @@ func (p *problems) check(ok bool, field string, value any, allowed string) {
 // inRange reports whether least ≤ value ≤ most; NaN is in no range.
 func inRange[T cmp.Ordered](value, least, most T) bool { return value >= least && value <= most }
 
-// Validate reports every wrong field by the name of its setting, and both names of two
-// fields that contradict each other.
+// Validate reports every wrong field by the name of its setting, and two fields that contradict each other by both names.
 func (c Config) Validate() error {
 	var p problems
 	if open := strings.Index(c.Prefix, "{"); open < 0 || strings.Index(c.Prefix[open:], "}") < 2 || strings.ContainsAny(c.Prefix, " \n") {
@@ -91,19 +90,15 @@ func (c Config) validateSources(p *problems) map[string]bool {
 
 func (c Config) validatePath(p *problems, field string, path tasks.Path, l Limits) {
 	if !slices.Contains(tasks.Paths, path) {
-		p.add("%s: unknown path, expected recognize, enterprise or upload", field)
+		p.add("%s: unknown path; use recognize, enterprise or upload", field)
 	}
 	l.validate(p, field)
-	atMost := func(name string, global, own int64) {
-		if global > 0 && own > global {
-			p.add("%s.%s %d is more than %s.%s %d: the rest could never be used", field, name, own, globalKey, name, global)
+	for i, global := range c.Global.fields() {
+		own := l.fields()[i]
+		if global.value > 0 && own.value > global.value && !strings.HasSuffix(own.name, "_burst") {
+			p.add("%s.%s %d is more than %s.%s %d: the rest could never be used", field, own.name, own.value, globalKey, own.name, global.value)
 		}
 	}
-	atMost("concurrency", c.Global.Concurrency, l.Concurrency)
-	atMost("requests_per_minute", c.Global.RequestsPerMinute, l.RequestsPerMinute)
-	atMost("units_per_minute", c.Global.UnitsPerMinute, l.UnitsPerMinute)
-	atMost("units_per_day", c.Global.UnitsPerDay, l.UnitsPerDay)
-	atMost("units_per_month", c.Global.UnitsPerMonth, l.UnitsPerMonth)
 }
 
 func (l Limits) validate(p *problems, field string) {
@@ -111,10 +106,10 @@ func (l Limits) validate(p *problems, field string) {
 		p.check(inRange(f.value, 0, 1e9), field+"."+f.name, f.value, "0 (off) to 1,000,000,000")
 	}
 	if l.RequestBurst > 0 && l.RequestsPerMinute == 0 {
-		p.add("%s.request_burst %d without %s.requests_per_minute: a burst needs its rate", field, l.RequestBurst, field)
+		p.add("%s.request_burst %d without %s.requests_per_minute: set the rate too", field, l.RequestBurst, field)
 	}
 	if l.UnitBurst > 0 && l.UnitsPerMinute == 0 {
-		p.add("%s.unit_burst %d without %s.units_per_minute: a burst needs its rate", field, l.UnitBurst, field)
+		p.add("%s.unit_burst %d without %s.units_per_minute: set the rate too", field, l.UnitBurst, field)
 	}
 	if l.UnitsPerMonth > 0 && l.UnitsPerDay > l.UnitsPerMonth {
 		p.add("%s.units_per_day %d is more than %s.units_per_month %d", field, l.UnitsPerDay, field, l.UnitsPerMonth)
@@ -163,6 +158,8 @@ func (c Config) validateTimes(p *problems) {
 	p.check(inRange(c.PermitTTL, 4*time.Second, 10*time.Minute), "PermitTTL", c.PermitTTL, "4s to 10m")
 	p.check(inRange(c.Lookahead, 0, time.Second), "Lookahead", c.Lookahead, "0 to 1s")
 	trusted := c.PermitTTL - trustMargin
-	p.check(inRange(c.RenewEvery, 100*time.Millisecond, trusted/2), "RenewEvery", c.RenewEvery, fmt.Sprintf("100ms to half of PermitTTL %s less %s, so that a permit survives one failed renewal", c.PermitTTL, trustMargin))
-	p.check(inRange(c.Timeout, 10*time.Millisecond, trusted), "Timeout", c.Timeout, fmt.Sprintf("10ms to PermitTTL %s less %s: a permit that is granted later is not trusted", c.PermitTTL, trustMargin))
+	p.check(inRange(c.RenewEvery, 100*time.Millisecond, trusted/2), "RenewEvery", c.RenewEvery,
+		fmt.Sprintf("100ms to half of PermitTTL %s less %s, so that a permit survives one failed renewal", c.PermitTTL, trustMargin))
+	p.check(inRange(c.Timeout, 10*time.Millisecond, trusted), "Timeout", c.Timeout,
+		fmt.Sprintf("10ms to PermitTTL %s less %s, because a permit that is granted later is not trusted", c.PermitTTL, trustMargin))
 }

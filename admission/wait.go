@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -9,9 +11,46 @@ import (
 	"reprise/tasks"
 )
 
-// waitlist puts the refused callers of this process in order. A turn to ask again (a
-// caller's wait is over, a call has ended, a newcomer arrived) goes to the caller that
-// has waited longest, so that no task starves and no capacity is left unused.
+// Wait waits until the caller should acquire again after a refusal, or until ctx ends. Callers of this process take turns:
+// the one that has waited longest is first. A caller may get its turn before Refusal.RetryAfter has passed.
+func (g *Gates) Wait(ctx context.Context, r Request, refusal *Refusal) error {
+	if !refusal.Gate.isBusy() {
+		// A blocked source reopens for all callers at once. Spread them.
+		return sleep(ctx, refusal.RetryAfter+rand.N(min(refusal.RetryAfter/10, 500*time.Millisecond)+1))
+	}
+	w := g.waiters.join(r, refusal)
+	timer := time.NewTimer(time.Until(w.due))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			g.waiters.leave(w)
+			return ctx.Err()
+		case <-w.turn:
+			return nil
+		case <-timer.C:
+			if g.waiters.takeTurn(w) {
+				return nil
+			}
+			timer.Reset(time.Until(w.due))
+		}
+	}
+}
+
+// sleep waits for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// waitlist orders the refused callers of this process. A turn arises when a caller's wait ends, when a call ends, or when a
+// newcomer arrives. It goes to the caller that has waited longest, so that no task starves and no capacity is left unused.
 type waitlist struct {
 	mu    sync.Mutex
 	lines map[string][]*waiter // by lineOf; each sorted by since
@@ -19,9 +58,10 @@ type waitlist struct {
 }
 
 type waiter struct {
+	line    string
 	key     string
 	since   time.Time
-	due     time.Time // when it asks again, unless it gets a turn earlier
+	due     time.Time // when it acquires again, unless it gets a turn earlier
 	refusal Refusal
 	turn    chan struct{} // buffered
 }
@@ -30,17 +70,9 @@ func newWaitlist() *waitlist {
 	return &waitlist{lines: map[string][]*waiter{}, since: map[string]time.Time{}}
 }
 
-// lineOf is what callers have in common that may take each other's turns.
+// lineOf returns the line of a caller. Callers of one line may take each other's turns.
 func lineOf(r Request) string {
 	return strings.Join([]string{string(r.Path), r.Group, r.Pinned, strings.Join(r.Exclude, ",")}, "|")
-}
-
-// isBusy reports whether the gate admits one more call with every call that ends or
-// with passing time, unlike a gate that is blocked until a moment.
-func (g Gate) isBusy() bool { return slices.Contains(busyGates, g) }
-
-var busyGates = []Gate{
-	GateConcurrency, GateRequests, GateUnits, GateGlobalConcurrency, GateGlobalRequests, GateGlobalUnits, GateGroupConcurrency, GateGroupRequests,
 }
 
 func (l *waitlist) join(r Request, refusal *Refusal) *waiter {
@@ -49,74 +81,83 @@ func (l *waitlist) join(r Request, refusal *Refusal) *waiter {
 	now := time.Now()
 	since, ok := l.since[r.Key]
 	if !ok {
+		l.pruneLocked()
 		since = now
 		l.since[r.Key] = now
-		l.pruneLocked()
 	}
-	w := &waiter{key: r.Key, since: since, due: now.Add(refusal.RetryAfter), refusal: *refusal, turn: make(chan struct{}, 1)}
-	name := lineOf(r)
-	at, _ := slices.BinarySearchFunc(l.lines[name], w, func(a, b *waiter) int { return a.since.Compare(b.since) })
-	l.lines[name] = slices.Insert(l.lines[name], at, w)
+	w := &waiter{
+		line: lineOf(r), key: r.Key, since: since, due: now.Add(refusal.RetryAfter), refusal: *refusal, turn: make(chan struct{}, 1),
+	}
+	at, _ := slices.BinarySearchFunc(l.lines[w.line], w, func(a, b *waiter) int { return a.since.Compare(b.since) })
+	l.lines[w.line] = slices.Insert(l.lines[w.line], at, w)
 	return w
 }
 
-// pruneLocked forgets tasks that were refused and do not wait here.
+const sinceMax = 10000 // tasks whose place in the order is kept
+
+// pruneLocked deletes the places of tasks that do not wait, if there are too many.
 func (l *waitlist) pruneLocked() {
-	waiting := map[string]bool{}
 	if len(l.since) < sinceMax {
 		return
 	}
-	for _, list := range l.lines {
-		for _, w := range list {
-			waiting[w.key] = true
+	waiting := map[string]time.Time{}
+	for _, line := range l.lines {
+		for _, w := range line {
+			waiting[w.key] = w.since
 		}
 	}
-	for key := range l.since {
-		if !waiting[key] {
-			delete(l.since, key)
-		}
-	}
+	l.since = waiting
 }
 
-const sinceMax = 10000 // tasks whose place in the order is remembered
-
-// leave takes a waiter out; with forget it also loses its place in the order.
-func (l *waitlist) leave(name string, w *waiter, forget bool) {
+// leave removes a waiter whose caller has given up.
+func (l *waitlist) leave(w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.leaveLocked(name, w)
-	if forget {
-		delete(l.since, w.key)
-		select {
-		case <-w.turn: // it got a turn at the same moment: pass it on
-			l.wakeLocked(name, nil)
-		default:
-		}
+	l.removeLocked(w)
+	delete(l.since, w.key)
+	select {
+	case <-w.turn: // it got a turn at the same moment: pass it on
+		l.wakeFirstLocked(w.line)
+	default:
 	}
 }
 
-func (l *waitlist) leaveLocked(name string, w *waiter) {
-	if at := slices.Index(l.lines[name], w); at >= 0 {
-		l.lines[name] = slices.Delete(l.lines[name], at, at+1)
+func (l *waitlist) removeLocked(w *waiter) {
+	if at := slices.Index(l.lines[w.line], w); at >= 0 {
+		l.lines[w.line] = slices.Delete(l.lines[w.line], at, at+1)
 	}
-	if len(l.lines[name]) == 0 {
-		delete(l.lines, name)
+	if len(l.lines[w.line]) == 0 {
+		delete(l.lines, w.line)
 	}
 }
 
-// takeTurn decides who gets the turn when the timer of w ends: the caller that has
-// waited longest. If that is another one, w takes over the other's due time.
-func (l *waitlist) takeTurn(name string, w *waiter) bool {
+// wakeLocked gives a turn to a waiter.
+func (l *waitlist) wakeLocked(w *waiter) {
+	l.removeLocked(w)
+	w.turn <- struct{}{}
+}
+
+func (l *waitlist) wakeFirstLocked(line string) {
+	if waiting := l.lines[line]; len(waiting) > 0 {
+		l.wakeLocked(waiting[0])
+	}
+}
+
+// takeTurn is called when the timer of w ends. The turn goes to the first of the line. It returns true if that is w. Else w
+// waits until the due time of the first.
+func (l *waitlist) takeTurn(w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(w.turn) > 0 {
 		return false // its turn is in the channel already
 	}
-	if list := l.lines[name]; len(list) == 0 || list[0] == w {
-		l.leaveLocked(name, w)
+	line := l.lines[w.line]
+	if len(line) == 0 || line[0] == w {
+		l.removeLocked(w)
 		return true
 	}
-	first := l.wakeLocked(name, nil)
+	first := line[0]
+	l.wakeLocked(first)
 	w.due = first.due
 	if soonest := time.Now().Add(time.Millisecond); w.due.Before(soonest) {
 		w.due = soonest
@@ -124,35 +165,21 @@ func (l *waitlist) takeTurn(name string, w *waiter) bool {
 	return false
 }
 
-// wakeLocked gives a turn to the first of a line that fits, and returns it; nil if none
-// does.
-func (l *waitlist) wakeLocked(name string, fits func(*waiter) bool) *waiter {
-	for _, w := range l.lines[name] {
-		if fits == nil || fits(w) {
-			l.leaveLocked(name, w)
-			w.turn <- struct{}{}
-			return w
-		}
-	}
-	return nil
-}
-
-// refuseNewcomer refuses a caller that has not waited while others wait for the same.
-// Waiting for a rate, the first of them gets the newcomer's turn. Waiting for a permit,
-// the end of a call has woken the first already, and two would race for one permit.
+// refuseNewcomer refuses a caller that has not waited while others of its line wait. If they wait for a rate, the first of
+// them gets the newcomer's turn. If they wait for a permit, the end of a call wakes the first, and a second one would only
+// compete with it.
 func (l *waitlist) refuseNewcomer(r Request) *Refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	name := lineOf(r)
-	list := l.lines[name]
-	if _, waited := l.since[r.Key]; waited || len(list) == 0 {
+	line := l.lines[lineOf(r)]
+	if _, waited := l.since[r.Key]; waited || len(line) == 0 {
 		return nil
 	}
-	refusal, due := list[0].refusal, list[0].due
+	refusal, due := line[0].refusal, line[0].due
 	if refusal.Gate.isConcurrency() {
-		due = list[len(list)-1].due.Add(10 * time.Millisecond)
+		due = line[len(line)-1].due.Add(10 * time.Millisecond)
 	} else {
-		l.wakeLocked(name, nil)
+		l.wakeLocked(line[0])
 	}
 	refusal.RetryAfter = min(5*time.Second, max(time.Millisecond, time.Until(due)))
 	return &refusal
@@ -163,30 +190,21 @@ func (l *waitlist) permitFreed(path tasks.Path) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var oldest *waiter
-	var name string
-	for n, list := range l.lines {
-		if !strings.HasPrefix(n, string(path)+"|") {
+	for name, line := range l.lines {
+		if !strings.HasPrefix(name, string(path)+"|") {
 			continue
 		}
-		for _, w := range list {
-			if w.refusal.Gate.isConcurrency() {
-				if oldest == nil || w.since.Before(oldest.since) {
-					oldest, name = w, n
-				}
-				break
-			}
+		i := slices.IndexFunc(line, func(w *waiter) bool { return w.refusal.Gate.isConcurrency() })
+		if i >= 0 && (oldest == nil || line[i].since.Before(oldest.since)) {
+			oldest = line[i]
 		}
 	}
 	if oldest != nil {
-		l.wakeLocked(name, func(w *waiter) bool { return w == oldest })
+		l.wakeLocked(oldest)
 	}
 }
 
-func (g Gate) isConcurrency() bool {
-	return g == GateConcurrency || g == GateGlobalConcurrency || g == GateGroupConcurrency
-}
-
-// forget ends the place of a task in the order.
+// forget deletes the place of a task in the order.
 func (l *waitlist) forget(key string) {
 	l.mu.Lock()
 	delete(l.since, key)

@@ -6,9 +6,9 @@ import (
 	"reprise/tasks"
 )
 
-// The requests and replies of lua/exchange.lua, which documents them.
+// The types of this file are the requests and replies of lua/exchange.lua, which documents them.
 
-// rules is what all decisions of one process share.
+// rules are the settings that all decisions of one process share.
 type rules struct {
 	PermitTTL    int64          `json:"permit_ttl_ms"`
 	Lookahead    int64          `json:"lookahead_us"`
@@ -18,9 +18,8 @@ type rules struct {
 	Months       [3]span        `json:"months"`
 }
 
-// span is a day or a budget month as the scripts get it. Redis has no time zones:
-// it gets the periods around the worker's time, and its own clock decides which of
-// them is current.
+// span is a day or a budget month. Redis has no time zones. A worker sends it the periods around the worker's time, and
+// Redis's clock decides which of them is current.
 type span struct {
 	Name     string `json:"name"` // 2026-11-30 or 2026-11
 	StartsAt int64  `json:"starts_at"`
@@ -39,8 +38,7 @@ type exchangeReply struct {
 	Replies  []acquireReply `json:"replies"` // one per acquire
 }
 
-// acquireRequest is one acquire. The random numbers choose among sources and spread the
-// callers that are refused.
+// acquireRequest is one acquire. The random numbers choose among sources and spread refused callers over time.
 type acquireRequest struct {
 	Request
 	RandomA int32 `json:"random_a"`
@@ -48,15 +46,11 @@ type acquireRequest struct {
 }
 
 type acquireReply struct {
+	Refusal
 	Result     result   `json:"result"`
 	StartIn    int64    `json:"start_in_us"`
 	Record     record   `json:"record"`
-	Gate       Gate     `json:"gate"`
-	Source     string   `json:"source"`
 	WaitMillis int64    `json:"wait_ms"`
-	AllBlocked bool     `json:"all_blocked"`
-	Permanent  bool     `json:"permanent"`
-	Reason     string   `json:"reason"`
 	Now        int64    `json:"now"`
 	Budgets    []string `json:"budgets"`
 }
@@ -77,42 +71,21 @@ const (
 
 // settleRequest is one settle.
 type settleRequest struct {
-	attempt
+	Admitted
 	CallReport
 }
 
-// attempt is what settle and renew say about an attempt that holds a permit.
-type attempt struct {
-	Key        string     `json:"key"`
-	Attempt    string     `json:"attempt"`
-	Source     string     `json:"source"`
-	Path       tasks.Path `json:"path"`
-	Group      string     `json:"group,omitempty"`
-	Generation int64      `json:"generation"`
-	Epoch      int64      `json:"epoch"`
-	AdmittedAt int64      `json:"admitted_at"`
-	Budgets    string     `json:"budgets"`
-}
-
-func (p *Permit) attempt() attempt {
-	return attempt{
-		Key: p.Key, Attempt: p.AttemptID, Source: p.Source, Path: p.Path, Group: p.Group, Generation: p.generation, Epoch: p.Epoch,
-		AdmittedAt: p.admitted, Budgets: p.budgets,
-	}
-}
-
-// CallReport says how an attempt ended: it is reported to the gates, unused units
-// are refunded and the permit is given back, in one step.
+// CallReport is how an attempt ended. Settle reports it to the gates, refunds unused units and gives the permit back.
 type CallReport struct {
 	Outcome        tasks.Outcome   `json:"outcome"`
 	Channel        tasks.Channel   `json:"channel"`         // empty = none
-	Halt           tasks.HaltScope `json:"halt,omitempty"`  // what an account answer halts
-	Probeable      bool            `json:"probeable"`       // of a blocked answer: it may pass without an operator, so it is probed every few minutes
+	Halt           tasks.HaltScope `json:"halt,omitempty"`  // what an account failure halts; empty = nothing
+	Probeable      bool            `json:"probeable"`       // a blocked source may reopen without an operator: it is probed every few minutes
 	RetryAfter     time.Duration   `json:"retry_after_ns"`  // of a throttle; 0 = AudD named none
 	Counted        bool            `json:"counted"`         // counts against max_attempts
 	PossiblyBilled bool            `json:"possibly_billed"` // counts against max_possibly_billed
-	UnitsUsed      int64           `json:"units_used"`      // of the reserved ones; 0 refunds all
+	UnitsUsed      int64           `json:"units_used"`      // of the reserved units; 0 refunds all
 	Latency        time.Duration   `json:"latency_ns"`      // of the call
-	Backoff        time.Duration   `json:"backoff_ns"`      // the task's own wait that follows
+	Backoff        time.Duration   `json:"backoff_ns"`      // how long the task waits before its next attempt
 	ClearRecord    bool            `json:"clear_record"`    // the task is finished: its record is cleared
 }

@@ -93,7 +93,7 @@ func (s *settler) settle(ctx context.Context, d *delivery, end *ending, decision
 // settleLost stores the call row of the lost attempt that admission reported.
 func (s *settler) settleLost(ctx context.Context, d *delivery, decision retrypolicy.Decision) error {
 	lost := d.permit.Lost
-	a := record.Attempt{ID: lost.AttemptID, Source: lost.Source, Units: lost.Units, Started: lost.At, Decision: decision}
+	a := record.Attempt{ID: lost.AttemptID, Source: lost.Source, Units: lost.Units, Started: lost.At(), Decision: decision}
 	if !decision.PossiblyBilled {
 		a.Class.Phase = audd.PhaseUnsent
 	}

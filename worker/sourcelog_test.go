@@ -17,7 +17,7 @@ func TestEachChangeOfASourceIsLoggedOnceInAnyOrderOfAnswers(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	s := newSourceLog(slog.New(slog.NewTextHandler(&out, nil)))
-	permit := &admission.Permit{Source: "main", Path: tasks.Recognize}
+	permit := &admission.Permit{Admitted: admission.Admitted{Source: "main", Path: tasks.Recognize}}
 	refusal := &admission.Refusal{Gate: admission.GateBreaker, Source: "main", RetryAfter: time.Minute}
 	before := time.Now().Add(-time.Second)
 	lines := func() int { return strings.Count(out.String(), "\n") }

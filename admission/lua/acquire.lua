@@ -1,8 +1,8 @@
--- Part of exchange and check: decides whether one call may go. Nothing is taken
--- unless every gate of one source admits the call.
+-- Part of exchange and check: decides whether one call may go. A call takes something from every gate of one source, or
+-- from none.
 
--- gates puts together what a call in a lane has to pass, in the order it is asked:
--- once a script and after its settles, because they change what AIMD allows.
+-- Collects the gates that a call in a lane must pass, in their order. It runs once per lane and script, after the
+-- settles, because they change what AIMD allows.
 function M.gates(lane)
   lane.permits, lane.rates, lane.budgets = {}, {}, {}
   local st, group = lane.st, lane.group_st
@@ -39,11 +39,11 @@ function M.rate_gate(lane, gate, per_minute, burst)
   local interval = 60000000 / per_minute
   gate.interval, gate.burst = interval, max(1, burst)
   gate.ahead = min(request.lookahead_us, 15000 + 1.5 * interval) -- how far ahead a start may be promised, µs
-  gate.farthest = gate.of_units and DAY * 1000 or (gate.burst + 2) * interval + 2000000 -- µs; one call may take very many units
+  gate.farthest = gate.of_units and DAY * 1000 or (gate.burst + 2) * interval + 2000000 -- µs; one call may need very many units
   lane.rates[#lane.rates + 1] = gate
 end
 
--- budget_gates adds the day and the month of a scope whose limits are in st.
+-- Adds the unit budgets of the day and the month of a scope whose limits are in st.
 function M.budget_gates(lane, gate_prefix, scope, st)
   for _, unit in ipairs({ 'day', 'month' }) do
     local cap = num(st, 'limit_units_per_' .. unit)
@@ -58,24 +58,23 @@ function M.budget_gates(lane, gate_prefix, scope, st)
   end
 end
 
--- current_period: the one of the caller's periods that Redis's clock is in, so that
--- a call is charged to the same period whichever worker asks; nil if the clocks
--- differ by more than the periods cover.
+-- Returns the one of the caller's periods that contains now, or nil if the clocks differ by more than the periods cover.
+-- Redis's clock decides, so that all workers charge the same period.
 function M.current_period(periods)
   for i = 1, #periods do
     if now >= periods[i].starts_at and now < periods[i].ends_at then return periods[i] end
   end
 end
 
--- check_permit limits the calls in flight. When one of them ends is unknown: the
--- caller comes back after about the time between two ends.
+-- Returns a refusal if too many calls are in flight, else nil. When the next of them ends is unknown, so the caller
+-- waits for about the time between two ends.
 function M.check_permit(gate, lane, call)
   if num(gate.st, gate.field) < gate.limit then return end
   local gap = min(5000000, max(5000, max(num(lane.st, 'latency_ms'), 50) * 1000 / gate.limit))
   return M.refuse(gate.gate, min(5000, M.place(gate.st, gate.field, now_us + gap, gap, call.random_a)), false, false)
 end
 
--- check_rate moves the start of the call to when the rate allows it.
+-- Moves trial.start to when the rate allows the call, or returns a refusal if that is too far ahead.
 function M.check_rate(gate, trial)
   local n = gate.of_units and trial.call.units or 1
   if n <= 0 then return end
@@ -86,7 +85,8 @@ function M.check_rate(gate, trial)
   trial.start = max(trial.start, start)
 end
 
--- check_budget notes a budget that is not seeded in trial.missing.
+-- Returns a refusal if the budget does not have the call's units, else nil. It adds a budget that is not seeded to
+-- trial.missing.
 function M.check_budget(gate, trial)
   local call, budget = trial.call, M.budget(gate.name)
   if not call.units_bounded then return M.refuse('unbounded', UNTIL_RESUMED, true, true) end
@@ -101,8 +101,8 @@ function M.check_budget(gate, trial)
   end
 end
 
--- try asks every gate of one source: nil if all admit the call, else the first
--- refusal. trial.failure says why the gates cannot be asked at all.
+-- Returns nil if all gates of one source admit the call, else the first refusal. trial.failure says why no decision is
+-- possible.
 function M.try(trial, source)
   local call = trial.call
   local lane = M.lane(source.name, call.path, call.group)
@@ -123,7 +123,7 @@ function M.try(trial, source)
   return refusal or trial.missing and M.refuse('missing', 0, true, false)
 end
 
--- take charges all gates of the source that was tried last.
+-- Charges all gates of the source that was tried last.
 function M.take(trial, record, source)
   local call, lane = trial.call, trial.lane
   for i = 1, #lane.rates do
@@ -140,36 +140,30 @@ function M.take(trial, record, source)
   record.attempt, record.source, record.path, record.group, record.units = call.attempt, source, call.path, call.group, call.units
   record.admitted_at, record.epoch, record.start_us = now, num(lane.st, 'epoch'), trial.start - now * 1000
   record.budgets, record.probe, record.forfeited = lane.budget_names, trial.probe, nil
-  record.possibly_billed = (record.possibly_billed or 0) + 1
+  M.add_to(record, 'possibly_billed', 1)
   M.save(call.key)
 end
 
--- record_lost counts the attempt of the key that was never settled as a crash.
+-- Counts the unsettled attempt of the task as a crash. If it is this very attempt, it was never sent: its reply was lost
+-- for longer than a permit lives. Then it is not counted.
 function M.record_lost(record, call)
   M.release(call.key, record)
   M.forfeit(record)
-  if record.attempt == call.attempt then -- this very attempt: its answer was lost for longer than a permit lives, so it was never sent
+  if record.attempt == call.attempt then
     M.move_units(record.budgets or '', 0, -(record.units or 0))
-    record.possibly_billed = max(0, (record.possibly_billed or 0) - 1)
-    return
+    return M.add_to(record, 'possibly_billed', -1)
   end
-  record.lost_attempt, record.lost_source, record.lost_units = record.attempt, record.source, record.units
-  record.lost_admitted_at, record.lost_budgets, record.lost_reported = record.admitted_at, record.budgets, nil
-  record.counted, record.failures_in_row = (record.counted or 0) + 1, (record.failures_in_row or 0) + 1
-  record.same_outcome = record.last_outcome == 'crash' and (record.same_outcome or 0) + 1 or 1
-  record.last_outcome = 'crash'
-  record.first_failure_at = record.first_failure_at or record.admitted_at
-end
-
-function M.forget_lost(record)
-  record.lost_attempt, record.lost_source, record.lost_units = nil, nil, nil
-  record.lost_admitted_at, record.lost_budgets, record.lost_reported = nil, nil, nil
+  record.lost = { attempt = record.attempt, source = record.source, path = record.path, units = record.units,
+    admitted_at = record.admitted_at, budgets = record.budgets }
+  M.add_to(record, 'counted', 1)
+  M.add_to(record, 'failures_in_row', 1)
+  M.count_outcome(record, 'crash', record.admitted_at)
 end
 
 local HISTORY = { 'counted', 'possibly_billed', 'failures_in_row', 'same_outcome', 'throttles', 'last_outcome', 'spent_ms', 'first_failure_at',
   'failed_source', 'source_failures' }
 
--- start_generation begins a new record for a higher generation of the task.
+-- Starts a new record for a higher generation of the task.
 function M.start_generation(record, generation)
   for i = 1, #HISTORY do record[HISTORY[i]] = nil end
   record.generation = generation
@@ -180,11 +174,12 @@ function M.granted(record)
   return { result = 'granted', start_in_us = max(0, start - now_us), record = record }
 end
 
+-- Returns the reply to one acquire (see exchange.lua). is_ended means that the task has its verdict.
 function M.acquire(call, is_ended)
   local record = M.record(call.key)
   if M.is_settled(record, call.attempt) then return { result = 'attempt_settled' } end
   local expires_at = M.permit_end(call.key)
-  local running = expires_at and expires_at > now -- also if its record was lost
+  local running = expires_at and expires_at > now -- even if its record was lost
   if running and record.attempt == call.attempt then return M.granted(record) end
   if is_ended then return { result = 'task_ended' } end
   if running then return { result = 'in_flight', wait_ms = ceil(expires_at - now) } end
@@ -193,7 +188,7 @@ function M.acquire(call, is_ended)
   for i = 1, #list do
     local refusal = M.try(trial, list[i])
     if not refusal then
-      if record.lost_reported then M.forget_lost(record) end
+      if record.lost and record.lost.reported then record.lost = nil end
       if record.attempt then M.record_lost(record, call) end
       if call.generation > (record.generation or 0) then M.start_generation(record, call.generation) end
       M.take(trial, record, list[i].name)

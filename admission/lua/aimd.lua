@@ -1,20 +1,19 @@
--- Part of exchange and check: the concurrency and the request rate of a source+path
--- that the whole fleet learns from throttles. Both are kept ×1000 (_milli), the
--- rate per minute. aimd_cap is 0 where AIMD is off.
+-- Part of exchange and check: the concurrency and the request rate that the fleet learns from the throttles of a
+-- source+path. Fields that end in _milli are ×1000. Rates are per minute. aimd_cap is 0 where AIMD is off.
 
--- concurrency_cap: the configured limit, else the cap of AIMD.
+-- Returns the configured limit, or the cap of AIMD where there is none.
 function M.concurrency_cap(st)
   local configured = num(st, 'limit_concurrency')
   return configured > 0 and configured or num(st, 'aimd_cap')
 end
 
--- concurrency_of: how many calls may be in flight, configured and learned; 0 = no limit.
+-- Returns how many calls may be in flight: the smaller of the configured and the learned limit; 0 = no limit.
 function M.concurrency_of(st)
   if num(st, 'aimd_cap') == 0 then return num(st, 'limit_concurrency') end
   return min(M.concurrency_cap(st), max(1, floor(num(st, 'learned_concurrency_milli') / 1000)))
 end
 
--- request_rate_of: requests per minute and burst, configured and learned.
+-- Returns requests per minute and burst: the smaller of the configured and the learned rate; 0 = no limit.
 function M.request_rate_of(st)
   local per_minute = num(st, 'limit_requests_per_minute')
   local learned = num(st, 'learned_rate_milli') / 1000
@@ -22,7 +21,7 @@ function M.request_rate_of(st)
   return per_minute, num(st, 'limit_request_burst')
 end
 
--- measure keeps the rate of successes over about a second.
+-- Counts a success, and measures the rate of successes over about a second.
 function M.measure(st)
   local from = num(st, 'success_window_at')
   M.add(st, 'success_count', 1)
@@ -38,9 +37,8 @@ function M.measure(st)
   end
 end
 
--- grow_rate grows the learned rate: fast while it is a coarse guess, 2 % a second
--- up to the rate at the last cut, and beyond it slowly at first and faster the
--- longer no throttle comes. A rate that is not used up does not grow.
+-- Grows the learned rate. A coarse guess grows fast. Below the rate of the last cut it grows by 2 % a second. Above, it
+-- grows slowly at first, and faster the longer no throttle comes. A rate that is not used up does not grow.
 function M.grow_rate(st)
   local rate, last = num(st, 'learned_rate_milli'), num(st, 'rate_grown_at')
   if rate == 0 then return end
@@ -57,13 +55,13 @@ function M.grow_rate(st)
   put(st, 'learned_rate_milli', rate * (1 + growth * seconds))
 end
 
--- grow grows the learned concurrency after a success.
+-- Grows the learned concurrency after a success. A limit that is not reached does not grow.
 function M.grow(st)
   if num(st, 'aimd_cap') == 0 then return end
   if num(st, 'throttle_share_milli') > 10 then put(st, 'throttle_share_milli', num(st, 'throttle_share_milli') * 0.95) end
   M.grow_rate(st)
   local learned, cap = num(st, 'learned_concurrency_milli'), M.concurrency_cap(st) * 1000
-  if now - num(st, 'limit_reached_at') > 2 * num(st, 'latency_ms') + 100 then return end -- a limit that is not reached teaches nothing
+  if now - num(st, 'limit_reached_at') > 2 * num(st, 'latency_ms') + 100 then return end
   if learned >= cap then return end
   if num(st, 'slow_start') == 1 then
     learned = learned + 1000
@@ -77,8 +75,7 @@ function M.grow(st)
   put(st, 'learned_concurrency_milli', min(learned, cap))
 end
 
--- cut_rate lowers the learned rate. The first guess is the number of calls in
--- flight per latency.
+-- Lowers the learned rate. The first guess is the number of calls in flight divided by the latency.
 function M.cut_rate(st, in_flight)
   local rate, recent = num(st, 'learned_rate_milli'), now - num(st, 'cut_at') < 1500
   if rate == 0 then
@@ -94,9 +91,8 @@ function M.cut_rate(st, in_flight)
   if not recent then put(st, 'rate_is_coarse', 0) end
 end
 
--- cut lowers the concurrency limit and the rate and returns true if it did. It cuts
--- once per congestion event: a throttled call that was admitted before the last cut
--- causes no other.
+-- Lowers the concurrency limit and the rate, once per congestion event. Returns false without a change if the throttled
+-- call was admitted before the last cut.
 function M.cut(st, admitted_at)
   local last = num(st, 'cut_at')
   if admitted_at <= last and last <= now then return false end
@@ -113,7 +109,7 @@ function M.cut(st, admitted_at)
   return true
 end
 
--- restart_from_floor: a source that was blocked begins with the smallest concurrency.
+-- Starts again with the smallest concurrency, after the source was blocked.
 function M.restart_from_floor(st)
   put(st, 'learned_concurrency_milli', num(M.state('tuning'), 'aimd_floor') * 1000)
   put(st, 'slow_start', 1)

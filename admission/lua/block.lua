@@ -1,15 +1,14 @@
--- Part of exchange, check and halt: what blocks a whole source+path. Throttle, halt and
--- breaker each have their own end. After a breaker or a halt one call is the
--- half-open probe; its permit lives by renewal like any other.
+-- Part of exchange, check and halt: what blocks a whole source+path. Throttle, halt and breaker each have their own
+-- end. After a breaker or a halt one call is the half-open probe. Its permit lives by renewal like any other.
 
 local UNTIL_RESUMED = DAY -- wait of a block that only an operator ends: admission.UntilResumed
 
--- refuse: gate, ms to wait, whether the source is blocked (not merely busy),
--- whether waiting never helps.
+-- Returns a refusal. wait is in ms; blocked means that the source is blocked, not merely busy; permanent means that
+-- waiting never helps.
 function M.refuse(gate, wait, blocked, permanent) return { gate = gate, wait = wait, blocked = blocked, permanent = permanent } end
 
--- is_probing reports whether the attempt that probes still holds its permit. An attempt
--- of the same task on another source does not count.
+-- Reports whether the probing attempt still holds its permit. An attempt of the same task on another source does not
+-- count.
 function M.is_probing(st)
   local key, attempt = string.match(text(st, 'probe'), '^(%S+) (%S+)$')
   if not key then return false end
@@ -17,7 +16,7 @@ function M.is_probing(st)
   return expires_at and expires_at > now and M.record(key).attempt == attempt
 end
 
--- half_open lets exactly one call through as the probe.
+-- Returns nil and makes this call the probe, or returns a refusal while another call probes.
 function M.half_open(trial, st, gate)
   if M.is_probing(st) then
     return M.refuse(gate, min(5000, max(250, num(st, 'latency_ms'))) + trial.call.random_b % 250, true, false)
@@ -30,7 +29,7 @@ function M.raise_epoch(st)
   put(st, 'probe', '')
 end
 
--- reopen ends breaker and halt after a probe succeeded.
+-- Ends breaker and halt after a successful probe.
 function M.reopen(st)
   M.raise_epoch(st)
   put(st, 'breaker_open', 0)
@@ -41,7 +40,7 @@ function M.reopen(st)
   put(st, 'not_found_in_row', 0)
 end
 
--- halt blocks until an operator resumes or, if probe_at > 0, until a probe may go.
+-- Blocks until a probe may go at probe_at, or until an operator resumes if probe_at is 0.
 function M.halt(st, reason, by, fingerprint, probe_at)
   M.raise_epoch(st)
   if text(st, 'halt_reason') == '' then put(st, 'halt_at', now) end
@@ -53,32 +52,36 @@ function M.halt(st, reason, by, fingerprint, probe_at)
   if reason == 'authentication' and fingerprint ~= '' then put(st, 'refused_token:' .. fingerprint, now) end
 end
 
--- halted: the refusal of a halt, or nil if this call is its probe.
+-- Returns the refusal of a halt, or nil if this call is its probe. A token that AudD has not refused may probe at once.
 function M.halted(trial, source, st, reason)
-  local due = num(st, 'halt_probe_at')
-  local fingerprint = source.fingerprint
-  if reason == 'authentication' and fingerprint and fingerprint ~= text(st, 'halt_fingerprint') then due = now end -- a token AudD has not refused
-  if due == 0 then return M.refuse('halt', UNTIL_RESUMED, true, false) end
-  if due > now and due <= now + 7 * DAY then return M.refuse('halt', due - now, true, false) end
+  local probe_at, fingerprint = num(st, 'halt_probe_at'), source.fingerprint
+  if reason ~= 'authentication' or not fingerprint or fingerprint == text(st, 'halt_fingerprint') then
+    local wait = probe_at == 0 and UNTIL_RESUMED or M.wait_until(probe_at, 7 * DAY)
+    if wait > 0 then return M.refuse('halt', wait, true, false) end
+  end
   return M.half_open(trial, st, 'halt')
 end
 
--- blocked: a refusal if the source+path is blocked for this caller.
+-- Returns the refusal of an open breaker, or nil if it is closed or this call is its probe.
+function M.tripped(trial, st)
+  if num(st, 'breaker_open') ~= 1 then return end
+  local wait = M.wait_until(num(st, 'breaker_probe_at'), num(M.state('tuning'), 'breaker_cooldown_max'))
+  if wait > 0 then return M.refuse('breaker', wait, true, false) end
+  return M.half_open(trial, st, 'breaker')
+end
+
+-- Returns a refusal if the source+path is blocked for this caller, else nil.
 function M.blocked(trial, source)
   local st = trial.lane.st
-  local throttled = num(st, 'throttled_until')
-  if throttled > now and throttled <= now + DAY then return M.refuse('throttle', throttled - now, true, false) end
+  local wait = M.wait_until(num(st, 'throttled_until'), DAY)
+  if wait > 0 then return M.refuse('throttle', wait, true, false) end
   local reason, refusal = text(st, 'halt_reason'), nil
   if source.fingerprint and st.values['refused_token:' .. source.fingerprint] then
     reason, refusal = 'authentication', M.refuse('halt', UNTIL_RESUMED, true, false)
   elseif reason ~= '' then
     refusal = M.halted(trial, source, st, reason)
-  elseif num(st, 'breaker_open') == 1 then
-    local probe_at = num(st, 'breaker_probe_at')
-    if probe_at > now and probe_at <= now + num(M.state('tuning'), 'breaker_cooldown_max') then
-      return M.refuse('breaker', probe_at - now, true, false)
-    end
-    return M.half_open(trial, st, 'breaker')
+  else
+    return M.tripped(trial, st)
   end
   if refusal then refusal.reason = reason end
   return refusal

@@ -1,14 +1,14 @@
--- Part of exchange, check, renew and seed: unit budgets, budget:<scope>:<period>. A call
--- reserves its units and its settle spends them. A budget without `spent` was lost or
--- never seeded.
+-- Part of exchange, check, renew and seed: unit budgets, budget:<scope>:<period>. A call reserves its units and its
+-- settle spends them.
 
 function M.budget(name) return M.hash('budget:' .. name) end
 
+-- Reports whether a budget was seeded. A budget without `spent` was lost or never seeded.
 function M.is_seeded(budget) return tonumber(budget.values.reserved or 0) and tonumber(budget.values.spent or '') end
 
--- move_units adds to what a comma-separated list of budgets has reserved and spent. For
--- a budget that is gone it notes when the units were spent: its seed sums the call
--- rows, but it may have read them just before the row of this call was written.
+-- Adds to the reserved and spent units of a comma-separated list of budgets. It stores the time of units that were
+-- spent on a missing budget: its seed adds them, because the call rows may have been read before this call's row was
+-- written.
 function M.move_units(names, reserved, spent)
   for name in string.gmatch(names, '[^,]+') do
     local budget = M.budget(name)

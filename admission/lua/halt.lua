@@ -1,13 +1,12 @@
--- halt: an operator, or a worker with evidence of its own, halts or resumes
--- source+paths. Resume sets them half-open: the next call is the probe. It does not end
--- a throttle.
+-- halt: halts or resumes source+paths, for an operator or for a worker with evidence of its own. A resume sets them
+-- half-open, so that the next call is the probe. It does not end a throttle.
 --
--- KEYS, ARGV as in prelude.lua. Request: action (halt | resume), source, path ('' = all), by, and
---   for halt probe_after_ms (0 = only a resume reopens it), reason, fingerprint (of the refused token, or '')
+-- KEYS, ARGV as in prelude.lua. Request: action (halt | resume), source, path ('' = all), by, and for halt:
+--   probe_after_ms (0 = only a resume reopens it), reason, fingerprint (of the refused token, or '')
 -- Reply: changed, the number of source+paths
 local changed = 0
 
--- forget_refused_tokens lets every refused token try again; true if there was one.
+-- Deletes the refused tokens, so that their workers may call again. Returns true if there was one.
 local function forget_refused_tokens(scope, st)
   local any = false
   for field in pairs(st.values) do

@@ -1,8 +1,8 @@
--- limits: seeds or changes the limits and copies them into the state hashes, where
--- every decision reads them together with its state.
+-- limits: seeds or changes the limits, and copies them into the state hashes, where decisions read them with the state.
 --
--- KEYS, ARGV as in prelude.lua. Request: action (seed = only what is missing | set), by, scopes [scope] of the configuration,
---   recovery_hold_ms for which missing unit budgets stay missing if Redis has no limits at all, limits [{scope, name, value}]
+-- KEYS, ARGV as in prelude.lua. Request: action (seed = only limits that are missing | set), by, scopes [scope of a
+--   source+path or a group], limits [{scope, name, value}], recovery_hold_ms (for which missing unit budgets stay
+--   missing, if Redis has no limits at all)
 -- Reply: revision
 local key = prefix .. 'limits'
 local tuning = M.state('tuning')
@@ -24,27 +24,25 @@ end
 
 local known, scopes = {}, {}
 local function add_scope(scope)
-  if not known[scope] then
-    known[scope] = true
-    scopes[#scopes + 1] = scope
-  end
+  if known[scope] then return end
+  known[scope] = true
+  scopes[#scopes + 1] = scope
 end
 M.each_scope(add_scope)
 for _, scope in ipairs(request.scopes) do add_scope(scope) end
 put(tuning, 'scopes', table.concat(scopes, ','))
 
-local all = redis.call('HGETALL', key)
-for i = 1, #all, 2 do
-  local scope, name = string.match(all[i], '^(.+)/([%w_]+)$')
+for limit, value in pairs(M.read_hash('limits')) do
+  local scope, name = string.match(limit, '^(.+)/([%w_]+)$')
   if scope then
     local st, field = M.state(scope), scope == 'tuning' and name or 'limit_' .. name
-    if all[i + 1] ~= '0' or st.values[field] then put(st, field, all[i + 1]) end -- absent is 0
+    if value ~= '0' or st.values[field] then put(st, field, value) end -- an absent field is 0
   end
 end
 put(global, 'revision', revision)
-for _, scope in ipairs(scopes) do put(M.state(scope), 'revision', revision) end
 M.each_scope(function(scope, source)
   local st = M.state(scope)
+  put(st, 'revision', revision)
   if not source then return end
   put(st, 'aimd_cap', num(tuning, 'aimd') * num(tuning, 'aimd_max'))
   if st.values.learned_concurrency_milli == nil then

@@ -9,12 +9,10 @@
 --
 -- keys.go describes pause:<queue>.
 local key = prefix .. 'pause:' .. request.queue
-local values, reasons, changed = {}, {}, false -- the hash; the reasons by name
-local flat = redis.call('HGETALL', key)
-for i = 1, #flat, 2 do
-  values[flat[i]] = flat[i + 1]
-  local name = string.match(flat[i], '^reason:(.*)$')
-  if name then reasons[name] = cjson.decode(flat[i + 1]) end
+local values, reasons, changed = M.read_hash('pause:' .. request.queue), {}, false -- reasons are by name
+for field, value in pairs(values) do
+  local name = string.match(field, '^reason:(.*)$')
+  if name then reasons[name] = cjson.decode(value) end
 end
 
 local function set(name, expires_at, evidence)
@@ -23,7 +21,7 @@ local function set(name, expires_at, evidence)
   changed = true
 end
 
--- drop removes the reasons for which matches returns true.
+-- Removes the reasons for which matches(name, reason) is true.
 local function drop(matches)
   for name, reason in pairs(reasons) do
     if matches(name, reason) then

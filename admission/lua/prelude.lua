@@ -1,12 +1,12 @@
--- Part of every script: Redis's clock, the request, and the cached hashes.
+-- Part of every script: Redis's clock, the request, and cached hashes.
 -- All scripts have the same form:
 --
--- KEYS 1 <prefix>state:global (routes the script to the slot that all its keys are in)
+-- KEYS 1 <prefix>state:global (routes the script to the slot that has all its keys)
 -- ARGV 1 key prefix · 2 request, a JSON object
 -- reply: a JSON object or list; its numbers are integers
 --
--- Functions live in M: a closure that captures many locals costs more to make
--- than most decisions take, and all are made anew at every call.
+-- Functions are fields of M. A closure over many locals would cost more than most decisions, because every call of a
+-- script makes all its functions anew.
 local M = {}
 local prefix = ARGV[1]
 local request = cjson.decode(ARGV[2])
@@ -16,21 +16,25 @@ local now = math.floor(now_us / 1000)
 local floor, max, min, ceil = math.floor, math.max, math.min, math.ceil
 local DAY = 86400000
 
--- Lua prints 14 digits of a number, microseconds have 16; and some versions of
--- Redis write 100000000 as 1e+8 (redis/redis#13113). So Redis gets numbers as text.
+-- Returns a number as text for Redis. Lua prints 14 digits and microseconds have 16. Some versions of Redis write
+-- 100000000 as 1e+8 (redis/redis#13113).
 local function int(x) return string.format('%.0f', x) end
 
--- A hash is read once per script and its changed fields are written once at the
--- end, however many decisions touched it.
-local hashes = {}
-
-function M.hash(name)
-  local hash = hashes[name]
-  if hash then return hash end
+-- Returns the fields of a hash in Redis.
+function M.read_hash(name)
   local flat, values = redis.call('HGETALL', prefix .. name), {}
   for i = 1, #flat, 2 do values[flat[i]] = flat[i + 1] end
-  hash = { name = name, values = values, changed = {}, dirty = false }
-  hashes[name] = hash
+  return values
+end
+
+-- Returns a cached hash. A script reads each hash once and writes its changed fields once, at the end.
+local hashes = {}
+function M.hash(name)
+  local hash = hashes[name]
+  if not hash then
+    hash = { name = name, values = M.read_hash(name), changed = {}, dirty = false }
+    hashes[name] = hash
+  end
   return hash
 end
 
@@ -57,22 +61,23 @@ end
 
 function M.add(st, field, n) put(st, field, num(st, field) + n) end
 
--- recovery_hold: ms for which missing unit budgets stay missing after Redis lost
--- everything. A hold longer than a day comes from a clock that was set back.
-function M.recovery_hold()
-  local left = num(global, 'recovery_hold_until') - now
-  return left > 0 and left <= DAY and left or 0
+-- Returns the ms until a moment; 0 if it has passed. A moment more than most ms ahead counts as passed, because a clock
+-- that was set back has left it behind.
+function M.wait_until(moment, most)
+  local left = moment - now
+  return left > 0 and left <= most and left or 0
 end
 
--- each_scope calls fn with every scope that has limits: <source>:<path> with both
--- of its parts, group/<name> without.
+-- Returns how many more ms missing unit budgets stay missing, after Redis lost its data.
+function M.recovery_hold() return M.wait_until(num(global, 'recovery_hold_until'), DAY) end
+
+-- Calls fn(scope, source, path) for every scope that has limits. source and path are nil for group/<name>.
 function M.each_scope(fn)
   for scope in string.gmatch(text(M.state('tuning'), 'scopes'), '[^,]+') do fn(scope, string.match(scope, '^([^:]+):([^:]+)$')) end
 end
 
--- flush writes what the script changed. Permits and records (record.lua) come first:
--- a Redis without memory refuses a script at its first write if that needs memory, and
--- a permit must be given back even then.
+-- Writes what the script changed. Permits and records (record.lua) come first: a Redis without free memory refuses a
+-- script at its first write that needs memory, and must still take back permits.
 function M.flush()
   if M.flush_records then M.flush_records() end
   for name, hash in pairs(hashes) do

@@ -1,31 +1,29 @@
--- Part of exchange, check, renew, seed and read: permits and the records of tasks.
--- The ones a script is about are read at once; the flush writes what it changed. A
--- field that a record does not have is 0, '' or false; keys.go lists the fields.
+-- Part of exchange, check, renew, seed and read: permits and the records of tasks. A script reads its tasks at once and
+-- writes the changes in its flush. An absent field of a record is 0, '' or false; keys.go lists the fields.
 local RECORD_MS, FINISHED_MS = int(14 * DAY), int(600000)
 local records, expiries = {}, {}           -- by task key: the record; when its permit ends, ms, false without one
-local record_ttl, changed_permits = {}, {} -- by task key: ms a changed record has to live; true
+local record_ttl, changed_permits = {}, {} -- by task key: ms that a changed record is kept; true
 
-local TYPES = { probe = 'boolean', forfeited = 'boolean', lost_reported = 'boolean' }
+local TYPES = { probe = 'boolean', forfeited = 'boolean', reported = 'boolean', lost = 'table' }
 for field in string.gmatch('units admitted_at epoch start_us generation counted possibly_billed failures_in_row same_outcome throttles ' ..
-  'spent_ms first_failure_at source_failures lost_units lost_admitted_at', '%S+') do TYPES[field] = 'number' end
-for field in string.gmatch('attempt source path group budgets settled_attempts last_outcome failed_source lost_attempt lost_source ' ..
-  'lost_budgets', '%S+') do TYPES[field] = 'string' end
+  'spent_ms first_failure_at source_failures', '%S+') do TYPES[field] = 'number' end
+for field in string.gmatch('attempt source path group budgets settled_attempts last_outcome failed_source', '%S+') do TYPES[field] = 'string' end
 
--- is_record reports whether a value is a record that this program wrote. Any other
--- value is ignored, so that it does not fail the decisions about other tasks.
--- Fields that a later version added are kept.
+-- Reports whether a value is a record that this program wrote. Every other value is ignored, so that it does not fail
+-- the decisions about other tasks. Fields of a later version are kept.
 function M.is_record(value)
   if type(value) ~= 'table' then return false end
   for field, v in pairs(value) do
     if type(field) ~= 'string' or type(v) ~= (TYPES[field] or type(v)) then return false end
     if TYPES[field] == 'number' and not (v > -1e15 and v < 1e15 and v == floor(v)) then return false end
+    if field == 'lost' and not M.is_record(v) then return false end
   end
   return not value.source or value.path ~= nil
 end
 
--- load reads the given tasks that are not known yet.
+-- Reads the tasks that this script has not read yet.
 function M.load(keys)
-  for first = 1, #keys, 1000 do -- unpack takes a few thousand
+  for first = 1, #keys, 1000 do -- unpack accepts a few thousand
     local unknown, names = {}, {}
     for i = first, min(#keys, first + 999) do
       if not records[keys[i]] then
@@ -52,13 +50,23 @@ end
 
 function M.save(key) record_ttl[key] = RECORD_MS end
 
--- clear keeps of a finished task only which attempts were settled.
+-- Replaces the record of a finished task by its list of settled attempts.
 function M.clear(key)
   records[key] = { settled_attempts = records[key].settled_attempts }
   record_ttl[key] = FINISHED_MS
 end
 
--- permit_end: when the permit of a key ends, ms; false without one.
+-- Adds n to a field of a record, which never becomes negative.
+function M.add_to(record, field, n) record[field] = max(0, (record[field] or 0) + n) end
+
+-- Counts the outcome of a task's attempt.
+function M.count_outcome(record, outcome, first_failure_at)
+  record.same_outcome = record.last_outcome == outcome and (record.same_outcome or 0) + 1 or 1
+  record.last_outcome = outcome
+  record.first_failure_at = record.first_failure_at or first_failure_at
+end
+
+-- Returns when the permit of a task ends, ms; false without one.
 function M.permit_end(key)
   M.record(key)
   return expiries[key]
@@ -83,21 +91,20 @@ function M.flush_records()
   changed_permits, record_ttl = {}, {}
 end
 
--- is_settled reports whether the attempt was settled before. A settle may be repeated
--- after later attempts have ended.
+-- Reports whether the attempt was settled before. A settle may be repeated after later attempts have ended.
 function M.is_settled(record, attempt)
   return record.settled_attempts ~= nil and string.find(' ' .. record.settled_attempts .. ' ', ' ' .. attempt .. ' ', 1, true) ~= nil
 end
 
--- remember_settled keeps the last four attempts, newest first.
-function M.remember_settled(record, attempt)
+-- Adds an attempt to the last four settled ones, newest first, and saves the record.
+function M.save_settled(key, record, attempt)
   local old = record.settled_attempts and ' ' .. record.settled_attempts or ''
   record.settled_attempts = attempt .. (string.match(old, '^ %S+ %S+ %S+') or old)
+  M.save(key)
 end
 
--- lane: where a call of a path and a group at one source counts: the state of the
--- source+path and, with a group, the group's state, in which the source+path is the
--- prefix of the fields. Acquire adds the gates.
+-- Returns where the calls of a path and a group at one source count: the state of the source+path and, with a group,
+-- the group's state, whose fields begin with the source+path. Acquire adds the gates.
 local lanes = {}
 function M.lane(source, path, group)
   local id = source .. ':' .. path .. ':' .. (group or '')
@@ -116,14 +123,14 @@ function M.count_in_flight(lane, n)
   if lane.group then put(lane.group_st, lane.group_in_flight, max(0, num(lane.group_st, lane.group_in_flight) + n)) end
 end
 
--- release gives a permit back, if there is one.
+-- Gives back the permit of a task, if it has one.
 function M.release(key, record)
   if not M.permit_end(key) then return end
-  expiries[key], changed_permits[key] = false, true
+  M.extend(key, false)
   if record.source then M.count_in_flight(M.lane(record.source, record.path, record.group), -1) end
 end
 
--- forfeit counts the reserved units of an attempt as spent: it may have been billed.
+-- Counts the reserved units of an attempt as spent, because AudD may have billed them.
 function M.forfeit(record)
   if record.forfeited then return end
   local units = record.units or 0
@@ -131,7 +138,7 @@ function M.forfeit(record)
   record.forfeited = true
 end
 
--- sweep releases expired permits.
+-- Releases expired permits.
 function M.sweep()
   local expired = redis.call('ZRANGEBYSCORE', prefix .. 'permits', '-inf', int(now), 'LIMIT', 0, 200)
   M.load(expired)

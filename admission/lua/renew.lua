@@ -1,14 +1,13 @@
--- renew: extends permits, one call per worker every few seconds. Now and then it
--- also recounts the calls in flight and repairs what a clock step left behind.
+-- renew: extends permits, one call per worker every few seconds. From time to time it also recounts the calls in flight
+-- and shortens permits that a clock step made too long.
 --
--- KEYS, ARGV as in prelude.lua. Request: permit_ttl_ms, recount_every_ms,
---   permits [{key, attempt, source, path, group, sent (the call may be on its way), units, admitted_at, epoch, budgets}]
--- Reply: renewed, per permit 1 if it was there, else 0, also if it is registered again because it was sent
+-- KEYS, ARGV as in prelude.lua. Request: permit_ttl_ms, recount_every_ms, permits [{key, attempt, source, path, group,
+--   sent (the call may be on its way), units, admitted_at, epoch, generation, budgets}]
+-- Reply: renewed, one number per permit: 1 = extended, 0 = it was gone, even if its call is registered again
 local permits, reply, keys = request.permits or {}, {}, {}
 
--- register_again registers a call that is on its way, whose permit or record is gone
--- or both. A budget that exists was seeded without this call only if both are gone; a
--- budget that is missing will be seeded with it.
+-- Registers a call that is on its way but whose permit or record is gone. It reserves the call's units if both are gone:
+-- an existing budget was then seeded without the call. A missing budget is seeded with it later.
 local function register_again(permit, record, held)
   if not record.attempt then
     record.units, record.admitted_at, record.epoch, record.budgets = permit.units, permit.admitted_at, permit.epoch, permit.budgets
@@ -36,7 +35,7 @@ for i = 1, #permits do
   end
 end
 
--- recount: the counters follow from the permits.
+-- Sets the counters of calls in flight from the permits.
 local function recount()
   local counts, grouped = {}, {}
   local all = redis.call('ZRANGE', prefix .. 'permits', 0, -1)

@@ -1,7 +1,6 @@
--- Part of exchange: what the answer to a call says about its source+path.
+-- Part of exchange: what the outcome of a call changes in the state of its source+path.
 
--- fingerprint_of returns the fingerprint of the token that this worker uses for a
--- source, or '' if it is unknown.
+-- Returns the fingerprint of this worker's token for a source, or '' if it is unknown.
 function M.fingerprint_of(name)
   for i = 1, #request.sources do
     if request.sources[i].name == name then return request.sources[i].fingerprint or '' end
@@ -9,8 +8,7 @@ function M.fingerprint_of(name)
   return ''
 end
 
--- halt_reported halts the path of the call or, where the report says source, every
--- path of its source.
+-- Halts the path of the call, or every path of its source if report.halt is 'source'.
 function M.halt_reported(report, record, reason, probe_at)
   local fingerprint = M.fingerprint_of(record.source)
   if report.halt ~= 'source' then
@@ -21,8 +19,7 @@ function M.halt_reported(report, record, reason, probe_at)
   end)
 end
 
--- account_failure: authentication failures halt after a few in a row, every other
--- account answer halts at once.
+-- Halts after an account failure, but after authentication failures only when a few come in a row.
 function M.account_failure(report, record, st)
   put(st, 'failures_in_row', 0)
   local tuning, probe_at = M.state('tuning'), 0
@@ -37,7 +34,7 @@ function M.account_failure(report, record, st)
   M.halt_reported(report, record, report.outcome, probe_at)
 end
 
--- trip opens the breaker; the cooldown doubles while probes fail.
+-- Opens the breaker. The cooldown doubles while probes fail.
 function M.trip(st)
   local trips, tuning = num(st, 'breaker_trips'), M.state('tuning')
   M.raise_epoch(st)
@@ -46,8 +43,8 @@ function M.trip(st)
   put(st, 'breaker_probe_at', now + min(num(tuning, 'breaker_cooldown') * 2 ^ trips, num(tuning, 'breaker_cooldown_max')))
 end
 
--- failure opens the breaker after enough failures in a row, unless the source
--- shows health: a success within the window, and less than half of the answers fail.
+-- Opens the breaker after enough failures in a row, unless the source is healthy: it had a success within the window, and
+-- less than half of its calls fail.
 function M.failure(st)
   M.add(st, 'failures_in_row', 1)
   local tuning = M.state('tuning')
@@ -62,8 +59,7 @@ function M.success(st)
   put(st, 'last_success_at', now)
 end
 
--- finish_probe: a probe reopens the source, or blocks it again, or proves nothing
--- and leaves the next call to be the probe.
+-- Ends a probe: it reopens the source or blocks it again. After any other channel the next call is the probe.
 function M.finish_probe(report, record, st)
   put(st, 'probe', '')
   if report.channel == 'success' then
@@ -81,7 +77,7 @@ function M.finish_probe(report, record, st)
   end
 end
 
--- count_not_found: 404s in a row mean a wrong base URL.
+-- Halts after a few 404s in a row, because the base URL is wrong then.
 function M.count_not_found(report, st)
   if report.outcome ~= 'not_found' then
     if report.channel == 'success' and num(st, 'not_found_in_row') ~= 0 then put(st, 'not_found_in_row', 0) end
@@ -91,8 +87,8 @@ function M.count_not_found(report, st)
   if num(st, 'not_found_in_row') >= num(M.state('tuning'), 'breaker_not_found') then M.halt(st, 'not_found', 'auto', '', 0) end
 end
 
--- throttle blocks until Retry-After; without one for about a call's latency, once
--- per congestion event. A shorter one never shortens it.
+-- Blocks until Retry-After, or for about a call's latency without one, once per congestion event. It never shortens a
+-- throttle.
 function M.throttle(report, st, admitted_at)
   local is_cut, wait = M.cut(st, admitted_at), report.retry_after
   if wait <= 0 and is_cut then wait = num(st, 'latency_ms') == 0 and 250 or min(2000, max(20, num(st, 'latency_ms') * 0.75)) end
@@ -100,7 +96,7 @@ function M.throttle(report, st, admitted_at)
   if wait > 0 and (until_ms > num(st, 'throttled_until') or num(st, 'throttled_until') > now + DAY) then put(st, 'throttled_until', until_ms) end
 end
 
--- report runs before the permit is given back, so that the load counts this call.
+-- Applies a report. It runs before the permit is given back, so that the load includes this call.
 function M.report(report, record)
   local st = M.source_state(record.source, record.path)
   if st.values.revision == nil or report.channel == 'none' then return end

@@ -1,7 +1,6 @@
--- Part of exchange and check: which sources a call may use, and in which order
--- they are tried.
+-- Part of exchange and check: which sources a call may use, and the order in which they are tried.
 
--- allowed_sources: the sources that are neither excluded nor ruled out by a pinned one.
+-- Returns the sources that are not excluded and, if a source is pinned, only that one.
 function M.allowed_sources(call)
   local pinned = call.pinned
   if not pinned and call.group then
@@ -20,15 +19,14 @@ end
 
 function M.source_state(source, path) return M.state(source .. ':' .. path) end
 
--- health: the share of successes of late, ×1000.
+-- Returns the recent share of successes, ×1000.
 function M.health(st) return tonumber(st.values.health_milli or 1000) or 1000 end
 
--- load_of: the used part of the concurrency.
+-- Returns the used part of the concurrency.
 function M.load_of(st) return num(st, 'in_flight') / max(1, M.concurrency_of(st)) end
 
--- two_choices puts the healthier and less busy one of two random candidates first
--- and the other second. One time in twenty they change places: a bad source keeps a
--- small share of the calls, and its recovery is noticed.
+-- Returns the sources with two random ones first, the healthier and less busy one before the other. One time in twenty
+-- the two change places, so that a bad source keeps a small share of the calls and its recovery is noticed.
 function M.two_choices(list, call)
   local a = call.random_a % #list + 1
   local b = call.random_b % (#list - 1) + 1
@@ -47,8 +45,7 @@ function M.two_choices(list, call)
   return out
 end
 
--- demote moves the source on which the task failed twice in a row to the end, if
--- another one has at least half its health.
+-- Moves the source on which the task failed twice in a row to the end, if another one has at least half its health.
 function M.demote(list, record, path)
   if (record.source_failures or 0) < 2 then return end
   for i = 1, #list do
@@ -64,7 +61,7 @@ function M.demote(list, record, path)
   end
 end
 
--- candidates: the sources of a call in the order they are tried.
+-- Returns the sources of a call in the order in which they are tried.
 function M.candidates(call, record)
   local list = M.allowed_sources(call)
   if #list < 2 then return list end
