@@ -102,7 +102,7 @@ func (r record) attempts() tasks.AttemptRecord {
 func (r record) permit(q Request) *Permit {
 	p := &Permit{Admitted: r.Admitted, Probe: r.Probe, Record: r.attempts(), Lost: r.Lost}
 	p.Key, p.Generation = q.Key, q.Generation // the record may have been lost and registered again without them
-	p.Record.PossiblyBilled-- // the record includes this attempt
+	p.Record.PossiblyBilled--                 // the record includes this attempt
 	return p
 }
 
