@@ -27,7 +27,7 @@ fuzz: ## Run every fuzz target for 3 s (FUZZTIME=…)
 crash-matrix: ## Run every cell of the upload crash matrix; make test runs a third
 	@.ci/need redis-server redis-server
 	@.ci/need gcc gcc libc6-dev
-	UPLOADCRASH_MATRIX=full CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 40m -v -run '^TestMatrix$$' ./test/uploadcrash
+	UPLOADCRASH_MATRIX=full CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 40m -v -run '^TestUploadCrashMatrix$$' ./test/uploadcrash
 
 # The linter is built from source the first time (about 3 minutes on 2 cores), then cached.
 lint: ## Check with gofmt, go vet and golangci-lint (rules in .golangci.yml)

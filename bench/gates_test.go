@@ -17,7 +17,7 @@ func TestOverheadPrintsItsFiguresAsJSON(t *testing.T) {
 	require.InDelta(t, figures["governed_per_s"]/figures["bare_per_s"], figures["ratio"], 1e-9)
 }
 
-func TestGoodputRateAndShareOfRefusedRequests(t *testing.T) {
+func TestGoodputCountsRateAndShareOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	c := counted{admitted: 98, refused: 2, time: 2 * time.Second}
 	require.InDelta(t, 49, c.perS(), 1e-9)

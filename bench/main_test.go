@@ -69,7 +69,7 @@ func TestStorePrintsItsFiguresAsJSON(t *testing.T) {
 	require.Positive(t, figures["share"])
 }
 
-func TestMedianOfOddAndEvenCounts(t *testing.T) {
+func TestMedianOfOddAndEvenNumberOfValues(t *testing.T) {
 	t.Parallel()
 	require.Zero(t, median(nil))
 	require.InDelta(t, 2, median([]float64{3, 1, 2}), 0)

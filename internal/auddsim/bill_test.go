@@ -94,7 +94,7 @@ func TestBillSumsByTokenPathAndContent(t *testing.T) {
 	require.Empty(t, s.Catalog())
 }
 
-func TestQuotaIsExhaustedExactly(t *testing.T) {
+func TestTokenIsChargedExactlyItsQuota(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Quota: 3})
 	for range 3 {
@@ -153,7 +153,7 @@ func TestClientThatLeavesWithinTheBodyIsPartialAndNotCharged(t *testing.T) {
 	require.Empty(t, got[0].Hash)
 }
 
-func TestAnAnsweredRequestIsInTheBillAtOnce(t *testing.T) {
+func TestBillContainsARequestWhenItsResponseArrives(t *testing.T) {
 	t.Parallel()
 	s := Start(t)
 	client := newClient(t)

@@ -44,7 +44,7 @@ func TestTokenBucketNeverAdmitsMoreThanRateTimesTPlusBurst(t *testing.T) {
 	})
 }
 
-func TestRateLimitAnswers429AndKeepsTheConnection(t *testing.T) {
+func TestRateLimitSends429AndKeepsTheConnection(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Limits: Limits{Rate: 0.001, Burst: 5, RetryAfter: 1500 * time.Millisecond}})
 	client := newClient(t)
@@ -73,7 +73,7 @@ func TestRateLimitAnswers429AndKeepsTheConnection(t *testing.T) {
 	require.Equal(t, 400, admin(t, s, "POST", "limits", `{"rate":-1}`, nil))
 }
 
-func TestRefusalsCanCarryCode611(t *testing.T) {
+func TestLimitsWithACodeRefuseWithThatCode(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Limits: Limits{Rate: 0.001, Code: 611}})
 	require.Zero(t, send(t, s, clip("a.mp3", "x")).code(t))
@@ -131,7 +131,7 @@ func TestConcurrencyLimitRefusesFurtherRequests(t *testing.T) {
 }
 
 // N clients that each send their next request after reading an answer are never refused by a concurrency limit of N.
-func TestPlaceIsFreeBeforeTheAnswerIsComplete(t *testing.T) {
+func TestNextRequestIsAdmittedWhenAResponseHasArrived(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Limits: Limits{Concurrency: 3}, Rules: []Rule{{Name: "slow*", Fault: FaultSlowAnswer, Over: 5 * time.Millisecond}}})
 	client := newClient(t)
@@ -169,7 +169,7 @@ func TestLatencyIsDrawnEvenlyFromItsRange(t *testing.T) {
 	require.Greater(t, high-low, 75*time.Millisecond)
 }
 
-func TestLimiterTakesPlaceAndTokenTogether(t *testing.T) {
+func TestRequestRefusedByTheConcurrencyLimitTakesNoToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(Limits{Rate: 1, Burst: 2, Concurrency: 1})

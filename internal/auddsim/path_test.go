@@ -59,7 +59,7 @@ func TestEnterpriseUnitsAreTheScannedChunks(t *testing.T) {
 	}
 }
 
-func TestEnterpriseLengthComesFromTheHeaderOrTheSize(t *testing.T) {
+func TestEnterpriseLengthIsThatOfTheWAVHeaderOrEstimatedFromTheSize(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{BytesPerSecond: 1000})
 	head := make([]byte, 44)
@@ -97,7 +97,7 @@ func TestEnterpriseChunksHaveOffsetsAndSongs(t *testing.T) {
 	require.Empty(t, scanOf(t, s, clip("none.mp3", "x")).Result)
 }
 
-func TestEnterpriseCanHaveItsOwnRoot(t *testing.T) {
+func TestEnterpriseCanHaveItsOwnAddress(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{EnterpriseAddr: "127.0.0.1:0"})
 	r := do(newClient(t), clip("a.mp3", "x").request(t, strings.TrimSuffix(s.EnterpriseURL, "/")))
@@ -107,7 +107,7 @@ func TestEnterpriseCanHaveItsOwnRoot(t *testing.T) {
 	require.NotEqual(t, s.URL+"/enterprise/", s.EnterpriseURL)
 }
 
-func TestUploadIsFoundByTheSameToken(t *testing.T) {
+func TestUploadedAudioIsRecognizedForTheSameTokenOnly(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{MatchShare: -1})
 	require.Equal(t, `{"status":"success","result":null}`, send(t, s, upload(146, "my track")).body)
@@ -135,7 +135,7 @@ func TestUploadIsFoundByTheSameToken(t *testing.T) {
 	require.Equal(t, map[string]int64{"uploaded": 2}, sends.Outcomes)
 }
 
-func TestUploadIsFoundAfterTheIndexDelay(t *testing.T) {
+func TestUploadedAudioIsRecognizedAfterTheIndexDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sim, err := New(Config{MatchShare: -1, IndexDelay: time.Hour})

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryCodeIsAnsweredWithHTTP200AndItsEnvelope(t *testing.T) {
+func TestEveryCodeIsSentWithHTTP200AndAudDsErrorFields(t *testing.T) {
 	t.Parallel()
 	s := Start(t)
 	for code := range messages {
@@ -44,7 +44,7 @@ func TestEveryCodeIsAnsweredWithHTTP200AndItsEnvelope(t *testing.T) {
 
 func itoa(n int) string { return string(raw(n)) }
 
-func TestInvalidTokensAndInputsGetTheirCodes(t *testing.T) {
+func TestInvalidTokensAndInputsGetTheirErrorCodes(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Tokens: []string{"token-a"}})
 	s.SetToken(Token{Value: "token-b", Deny: []string{PathUpload}})
@@ -129,7 +129,7 @@ func TestRecognitionDependsOnlyOnTheContent(t *testing.T) {
 	require.NotContains(t, song, "score")
 }
 
-func TestRulesChangeTheAnswer(t *testing.T) {
+func TestRulesChangeTheResponse(t *testing.T) {
 	t.Parallel()
 	song := Song{Artist: "Sorry", Title: "your IP was blocked"}
 	for name, c := range map[string]struct {
@@ -197,7 +197,7 @@ func TestRulesChangeTheAnswer(t *testing.T) {
 	}
 }
 
-func TestConnectionFaultsEndTheAnswerAsNamed(t *testing.T) {
+func TestConnectionFaultsBreakTheRequestAtTheirStage(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 8<<20)
 	for name, c := range map[string]struct {
@@ -245,7 +245,7 @@ func TestConnectionFaultsEndTheAnswerAsNamed(t *testing.T) {
 	}
 }
 
-func TestResetBehindTheEndOfASmallBodyIsPartial(t *testing.T) {
+func TestResetAfterMoreBytesThanTheBodyHasIsPartial(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Rules: []Rule{{Fault: FaultResetWithinBody, Name: "*", After: 1 << 20}}})
 	require.Error(t, send(t, s, clip("a.mp3", "tiny")).err)
@@ -253,7 +253,7 @@ func TestResetBehindTheEndOfASmallBodyIsPartial(t *testing.T) {
 	require.Zero(t, s.Bill().Units)
 }
 
-func TestEarlyAnswerLeavesTheAudioUnread(t *testing.T) {
+func TestEarlyResponseIsSentBeforeTheAudioIsRead(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Rules: []Rule{{Name: "*.mp3", Status: 413, Early: true}}})
 	r := send(t, s, clip("a.mp3", strings.Repeat("x", 100<<10)))
@@ -263,7 +263,7 @@ func TestEarlyAnswerLeavesTheAudioUnread(t *testing.T) {
 	require.EqualValues(t, 1, s.Bill().Partial)
 }
 
-func TestAnswersCanBeCompressedOrSlow(t *testing.T) {
+func TestResponsesCanBeCompressedOrSlow(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{MatchShare: 1, Rules: []Rule{{Name: "*gzip*", Fault: FaultGzip}, {Name: "*slow*", Fault: FaultSlowAnswer, Over: 200 * time.Millisecond}}})
 	client := newClient(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRulesAreTheSameAfterJSON(t *testing.T) {
+func TestRulesAreUnchangedByEncodingAndDecoding(t *testing.T) {
 	t.Parallel()
 	full := Rule{ID: "all", Path: PathRecognize, Method: "POST", Name: "*.mp3", Hash: "9f86", URL: "https://*", Token: "t",
 		Headers: map[string]string{"X-A": "b*"}, Fields: map[string]string{"market": "us"}, AudioID: new(int64(0)),
@@ -57,7 +57,7 @@ func TestInvalidRulesAreRefused(t *testing.T) {
 	}
 }
 
-func TestRulesActByTheirCriteriaAndCounts(t *testing.T) {
+func TestRulesActAccordingToCriteriaAndCounts(t *testing.T) {
 	t.Parallel()
 	answers := func(t *testing.T, rules []Rule, forms ...form) []int {
 		s := Start(t, Config{Rules: rules})
@@ -106,7 +106,7 @@ func TestRulesActByTheirCriteriaAndCounts(t *testing.T) {
 	require.Equal(t, []int{503, 404, 403}, answers(t, []Rule{{Times: 1, Status: 503}, {Times: 1, Status: 404}, {Status: 403}}, a, a, a), "in order")
 }
 
-func TestProbabilityIsASeededShare(t *testing.T) {
+func TestProbabilityIsTheShareOfRequestsARuleActsOn(t *testing.T) {
 	t.Parallel()
 	run := func(seed uint64) (used int, pattern string) {
 		set := &ruleSet{seed: seed}
@@ -129,7 +129,7 @@ func TestProbabilityIsASeededShare(t *testing.T) {
 	require.NotEqual(t, pattern, other)
 }
 
-func TestPatternsMatch(t *testing.T) {
+func TestPatternsMatchWithWildcardsAndIgnoreCase(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pattern, text string

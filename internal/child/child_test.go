@@ -42,7 +42,7 @@ func beParent() {
 	os.Exit(1)
 }
 
-func TestChildEndsWithItsKilledParent(t *testing.T) {
+func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("only Linux sends a death signal")
@@ -96,7 +96,7 @@ func TestMissingCommandIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestWaitForOutputHeldByAGrandchildIsBounded(t *testing.T) {
+func TestKillDoesNotWaitForAGrandchildThatKeepsTheOutputOpen(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	pidFile, err := os.CreateTemp(t.TempDir(), "pid")

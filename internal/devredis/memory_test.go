@@ -11,7 +11,7 @@ import (
 )
 
 // It changes PATH, so it cannot run in parallel.
-func TestWithoutRedisServerDataIsInMemoryAndTheNoteSaysSo(t *testing.T) {
+func TestWithoutRedisServerTheDataIsInMemoryAndTheNoteSaysSo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	inst := start(t, t.TempDir())
 	require.False(t, inst.Durable)

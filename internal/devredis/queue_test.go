@@ -15,7 +15,7 @@ import (
 )
 
 // The queue works on both kinds of instance.
-func TestQueueRunsRetriesAndArchivesTasks(t *testing.T) {
+func TestQueueCompletesRetriesAndArchivesTasks(t *testing.T) {
 	t.Parallel()
 	t.Run("redis-server", func(t *testing.T) {
 		t.Parallel()

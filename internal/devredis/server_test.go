@@ -38,7 +38,7 @@ func TestDataSurvivesARestart(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
-func TestServerSettingsAreSafeForTheQueue(t *testing.T) {
+func TestServerIsDurableAndEvictsNoKeys(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, start(t, t.TempDir()))
 	for name, want := range map[string]string{
@@ -60,7 +60,7 @@ func TestSecondStartOnAFolderIsRefused(t *testing.T) {
 	require.NoError(t, client(t, first).Ping(t.Context()).Err(), "the first one still runs")
 }
 
-func TestRedisEndsWithItsKilledParentAndKeepsTheData(t *testing.T) {
+func TestRedisOfAKilledProcessEndsAndKeepsItsData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	owner := exec.Command(os.Args[0], "-test.run=^$")
@@ -94,7 +94,7 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 	require.NoError(t, client(t, start(t, dir)).Ping(t.Context()).Err())
 }
 
-func TestLongFolderUsesAShortSocketThatIsRemoved(t *testing.T) {
+func TestSocketOfAFolderWithALongPathIsRemovedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long ", 25))
 	inst := start(t, dir)

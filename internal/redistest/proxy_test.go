@@ -16,7 +16,7 @@ import (
 	"reprise/internal/redistest"
 )
 
-func TestCutRefusesUntilRestore(t *testing.T) {
+func TestCutRefusesConnectionsUntilRestore(t *testing.T) {
 	t.Parallel()
 	p := redistest.NewProxy(t, redistest.DB(t).Options().Addr)
 	rdb := impatient(t, p.Addr())
@@ -28,7 +28,7 @@ func TestCutRefusesUntilRestore(t *testing.T) {
 	require.NoError(t, rdb.Ping(t.Context()).Err())
 }
 
-func TestBlackholeForwardsRequestsAndDropsAnswers(t *testing.T) {
+func TestBlackholeForwardsRequestsAndDropsReplies(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	p := redistest.NewProxy(t, db.Options().Addr)
@@ -57,7 +57,7 @@ func TestBlackholeAtBeginsWithTheMatchingRequest(t *testing.T) {
 	require.NoError(t, rdb.Incr(t.Context(), "counter").Err())
 }
 
-func TestLoseReplyLosesOneAnswerOfAnExecutedRequest(t *testing.T) {
+func TestLoseReplyDropsTheReplyToOneExecutedRequest(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	p := redistest.NewProxy(t, db.Options().Addr)
@@ -71,7 +71,7 @@ func TestLoseReplyLosesOneAnswerOfAnExecutedRequest(t *testing.T) {
 	require.Equal(t, "2", db.Get(t.Context(), "counter").Val())
 }
 
-func TestLoseRequestLosesOneRequestBeforeItIsExecuted(t *testing.T) {
+func TestLoseRequestDropsOneRequestBeforeItIsExecuted(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	p := redistest.NewProxy(t, db.Options().Addr)
@@ -83,7 +83,7 @@ func TestLoseRequestLosesOneRequestBeforeItIsExecuted(t *testing.T) {
 	require.Equal(t, "1", db.Get(t.Context(), "counter").Val())
 }
 
-func TestDelayDelaysAnswers(t *testing.T) {
+func TestDelayDelaysReplies(t *testing.T) {
 	t.Parallel()
 	p := redistest.NewProxy(t, redistest.DB(t).Options().Addr)
 	rdb := impatient(t, p.Addr())

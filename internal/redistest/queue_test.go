@@ -16,7 +16,7 @@ import (
 
 const queue = "q"
 
-func TestAgedLeaseIsRecoveredByANewServerAndAgedRetryRuns(t *testing.T) {
+func TestTaskWithAnAgedLeaseIsRetriedAndRunsOnceTheRetryIsAged(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.DB(t)
 	proxy := redistest.NewProxy(t, rdb.Options().Addr)
@@ -52,7 +52,7 @@ func TestAgedLeaseIsRecoveredByANewServerAndAgedRetryRuns(t *testing.T) {
 	second.Shutdown()
 }
 
-func TestCountsAgreeWithTheInspector(t *testing.T) {
+func TestCountTasksAgreesWithTheInspector(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.DB(t)
 	none, err := redistest.CountTasks(t.Context(), rdb, queue)

@@ -29,7 +29,7 @@ func TestURLOfAClientNamesItsDatabase(t *testing.T) {
 	require.Equal(t, "v", b.Get(t.Context(), "k").Val())
 }
 
-func TestServerWithAOFKeepsDataAndAddressOverKill(t *testing.T) {
+func TestServerWithAOFKeepsDataAndAddressAfterAKill(t *testing.T) {
 	t.Parallel()
 	s := redistest.NewServer(t, redistest.AOF("always"))
 	rdb := s.Client()

@@ -14,7 +14,7 @@ import (
 )
 
 // This test waits ten times for 3 s or more.
-func TestTenThrottlesCountNoAttemptAndNoRetryIsEarly(t *testing.T) {
+func TestThrottledTaskUsesNoAttemptAndIsRetriedAfterRetryAfter(t *testing.T) {
 	t.Parallel()
 	const after, times = 3 * time.Second, 10
 	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{{
@@ -45,7 +45,7 @@ func TestTenThrottlesCountNoAttemptAndNoRetryIsEarly(t *testing.T) {
 
 // asynq cannot store an error text that is not UTF-8: without a valid text the
 // task would be delivered again and again.
-func TestAnswerThatIsNotUTF8IsArchivedAfterOneDelivery(t *testing.T) {
+func TestErrorMessageThatIsNotUTF8IsArchivedAfterOneDelivery(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{Rules: []auddsim.Rule{{
 		Path: auddsim.PathRecognize, Code: 300, MessageBytes: []byte("bro\xffken \xc3\x28 audio \xf0\x9f"),

@@ -23,7 +23,7 @@ type devSummary struct {
 	Seconds     float64 `json:"seconds"`
 }
 
-func TestDevRunsTheSamplesAgainOnTheSameData(t *testing.T) {
+func TestDevRunsTheSamplesTwiceOnTheSameDataFolder(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	for _, name := range []string{"first run", "second run"} {

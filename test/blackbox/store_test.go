@@ -19,7 +19,7 @@ const storeOutbox = "reprise:{adm}:outbox"
 
 // Another program locks the database for 20 s or more, longer than every timeout
 // of the store, so that settlements go through the outbox.
-func TestLockedStoreWhileCallsCompleteLosesNoResult(t *testing.T) {
+func TestNoResultIsLostWhileTheStoreIsLocked(t *testing.T) {
 	t.Parallel()
 	const files, outage = 12, 20 * time.Second
 	for name, lock := range map[string]func(*rig.Rig) (unlock func()){

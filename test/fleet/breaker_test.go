@@ -71,7 +71,7 @@ func TestFailingSourceIsBlockedForAllWorkersAndProbedOncePerCooldown(t *testing.
 // permitLife is the default lifetime of a permit; worker processes have it.
 const permitLife = 12 * time.Second
 
-func TestKilledProberIsReplacedWithinThePermitsLifetime(t *testing.T) {
+func TestProbeOfAKilledWorkerIsRepeatedWhenItsPermitEnds(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, auddsim.Config{Rules: []auddsim.Rule{failing}})
 	const rest = 2 * time.Second
@@ -109,7 +109,7 @@ func probes(p *proctest.Process, epoch int64) bool {
 	return slices.ContainsFunc(p.Log.Lines("probing a source"), func(l proctest.Line) bool { return l.Number("epoch") == float64(epoch) })
 }
 
-func TestLateFailuresFromBeforeARecoveryChangeNothing(t *testing.T) {
+func TestFailuresOfCallsFromBeforeTheRecoveryDoNotOpenTheBreaker(t *testing.T) {
 	t.Parallel()
 	late := auddsim.Rule{ID: "late", URL: "*late*", Status: http.StatusServiceUnavailable}
 	f := newFleet(t, auddsim.Config{Rules: []auddsim.Rule{late, failing}})
@@ -145,7 +145,7 @@ func TestLateFailuresFromBeforeARecoveryChangeNothing(t *testing.T) {
 	}
 }
 
-func TestThrottlesOpenNoBreaker(t *testing.T) {
+func TestThrottledCallsDoNotOpenTheBreaker(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, auddsim.Config{Rules: []auddsim.Rule{{Path: auddsim.PathRecognize, Status: http.StatusTooManyRequests, Times: 40}}})
 	payloads := f.send("", "storm", 60)

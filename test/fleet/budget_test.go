@@ -53,7 +53,7 @@ func (f *fleet) nextDay() {
 	}
 }
 
-func TestDailyLimitStopsABatchExactlyAndTheNextDayContinues(t *testing.T) {
+func TestBatchStopsExactlyAtTheDailyLimitAndContinuesTheNextDay(t *testing.T) {
 	t.Parallel()
 	const limit = 50
 	f := newFleet(t, auddsim.Config{Limits: auddsim.Limits{Latency: 30 * time.Millisecond, Jitter: 0.5}})
@@ -193,7 +193,7 @@ func TestFailFastArchivesReplayableTasksWhenTheBudgetIsUsedUp(t *testing.T) {
 	require.False(t, f.paused(recognize))
 }
 
-func TestUsedUpAccountQuotaPausesTheQueueUntilItReturns(t *testing.T) {
+func TestUsedUpAccountQuotaPausesTheQueueUntilCallsAreAllowedAgain(t *testing.T) {
 	t.Parallel()
 	const quota = 20
 	f := newFleet(t, auddsim.Config{Quota: quota})

@@ -27,7 +27,7 @@ func (f *fleet) called(name string) []time.Time {
 	return out
 }
 
-func TestBackfillKeepsToItsShareAndLiveTasksAreNotDelayed(t *testing.T) {
+func TestBackfillStaysWithinItsShareAndDoesNotDelayLiveTasks(t *testing.T) {
 	t.Parallel()
 	// The share is so small that even a busy machine could exceed it.
 	const perSecond, share = 12, 0.25

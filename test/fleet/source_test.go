@@ -19,7 +19,7 @@ func (f *fleet) as(token string) func(*worker.Options) {
 	return func(o *worker.Options) { o.Sources = []worker.Source{account(mainSource, token, f.Sim.URL)} }
 }
 
-func TestWorkerWithANewTokenLiftsAnAuthenticationHalt(t *testing.T) {
+func TestNewTokenInAStartedWorkerEndsTheAuthenticationHalt(t *testing.T) {
 	t.Parallel()
 	const oldToken, newToken = "old-token-1", "new-token-2"
 	f := newFleet(t, auddsim.Config{Tokens: []string{oldToken, newToken}, Limits: auddsim.Limits{Latency: 20 * time.Millisecond}})

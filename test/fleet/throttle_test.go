@@ -21,7 +21,7 @@ func retryAfter(url, seconds string) auddsim.Rule {
 	}
 }
 
-func TestRetryAfterOfOneAnswerBlocksTheSourceForAllWorkers(t *testing.T) {
+func TestRetryAfterInOneResponseBlocksTheSourceForAllWorkers(t *testing.T) {
 	t.Parallel()
 	const rest = 15 * time.Second // longer than the steps of this test before its end
 	f := newFleet(t, auddsim.Config{Rules: []auddsim.Rule{retryAfter("*long*", "15"), retryAfter("*short*", "1")}})

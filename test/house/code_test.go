@@ -119,7 +119,7 @@ func receiver(fn *ast.FuncDecl) string {
 
 // A literal of an asynq key outside internal/queue would break unnoticed when
 // asynq changes its keys.
-func TestAsynqKeysAreKnownToInternalQueueOnly(t *testing.T) {
+func TestAsynqKeysAppearInInternalQueueOnly(t *testing.T) {
 	t.Parallel()
 	key := "asynq" + ":" // in two parts, so that this file does not match
 	for _, f := range goFiles(t) {

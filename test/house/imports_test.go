@@ -80,7 +80,7 @@ func within(path string, prefixes []string) bool {
 	})
 }
 
-func TestRoomsImportOnlyAllowedPackages(t *testing.T) {
+func TestPackagesImportOnlyAllowedPackages(t *testing.T) {
 	t.Parallel()
 	for _, p := range goList(t) {
 		from := roomOf(p.ImportPath)
@@ -101,7 +101,7 @@ func TestRoomsImportOnlyAllowedPackages(t *testing.T) {
 	}
 }
 
-func TestDrawingHasNoRoomThatDoesNotExist(t *testing.T) {
+func TestImportRulesNameOnlyExistingPackages(t *testing.T) {
 	t.Parallel()
 	pkgs := goList(t)
 	exists := func(room string) bool {
@@ -116,7 +116,7 @@ func TestDrawingHasNoRoomThatDoesNotExist(t *testing.T) {
 	}
 }
 
-func TestLibrariesAreImportedByTheirRoomsOnly(t *testing.T) {
+func TestLibrariesAreImportedByAllowedPackagesOnly(t *testing.T) {
 	t.Parallel()
 	for _, p := range goList(t) {
 		from := roomOf(p.ImportPath)

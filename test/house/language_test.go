@@ -28,7 +28,7 @@ var (
 	}, "|") + `)\.md\b`)
 )
 
-func TestTextUsesTheTermsOfTheField(t *testing.T) {
+func TestTextContainsNoRetiredTerm(t *testing.T) {
 	t.Parallel()
 	forEachLine(t, func(where, line string) {
 		if word := retired.FindString(line); word != "" {

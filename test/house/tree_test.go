@@ -50,7 +50,7 @@ func read(t *testing.T, name string) []byte {
 	return raw
 }
 
-func TestNoFolderHasANameWithoutMeaning(t *testing.T) {
+func TestNoFolderHasAGenericName(t *testing.T) {
 	t.Parallel()
 	empty := regexp.MustCompile(`(^|/)(utils?|common|helpers?|models?|managers?|misc|shared|config)(/|\.go$)`)
 	for _, name := range files(t) {
@@ -137,7 +137,7 @@ func TestTreeContainsNoMachinePathAndNoRegistryHost(t *testing.T) {
 	}
 }
 
-func TestNoTaskIsLeftInAComment(t *testing.T) {
+func TestNoCommentContainsATODO(t *testing.T) {
 	t.Parallel()
 	later := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
 	for _, name := range files(t) {

@@ -14,7 +14,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestUploadAnsweredWith503IsUncertainAfterOneSend(t *testing.T) {
+func TestUploadWithResponse503IsSentOnceAndUncertain(t *testing.T) {
 	t.Parallel()
 	u := newUpload(t, plan{sim: auddsim.Config{Rules: []auddsim.Rule{{Path: auddsim.PathUpload, Status: http.StatusServiceUnavailable}}}})
 	u.startFirst()
@@ -24,7 +24,7 @@ func TestUploadAnsweredWith503IsUncertainAfterOneSend(t *testing.T) {
 	require.EqualValues(t, 1, u.Sim.Bill().Upload(audioID).Started)
 }
 
-func TestRejectedUploadIsFinalAfterOneSend(t *testing.T) {
+func TestRejectedUploadIsSentOnceAndFinal(t *testing.T) {
 	t.Parallel()
 	u := newUpload(t, plan{sim: auddsim.Config{Rules: []auddsim.Rule{{Path: auddsim.PathUpload, Code: 300}}}})
 	u.startFirst()
@@ -34,7 +34,7 @@ func TestRejectedUploadIsFinalAfterOneSend(t *testing.T) {
 	require.EqualValues(t, 1, u.Sim.Bill().Upload(audioID).Started)
 }
 
-func TestTwoRefusedConnectionsAndASuccessAreOneSend(t *testing.T) {
+func TestUploadAfterTwoRefusedConnectionsIsSentOnce(t *testing.T) {
 	t.Parallel()
 	u := newUpload(t, plan{})
 	u.toAudD.close()
@@ -47,7 +47,7 @@ func TestTwoRefusedConnectionsAndASuccessAreOneSend(t *testing.T) {
 }
 
 // A second worker is started with the right host.
-func TestTwoFailedLookupsAndASuccessAreOneSend(t *testing.T) {
+func TestUploadAfterTwoFailedHostLookupsIsSentOnce(t *testing.T) {
 	t.Parallel()
 	u := newUpload(t, plan{raw: true})
 	u.first = u.worker("first", u.Server.Addr(), "http://audd.invalid")
@@ -71,7 +71,7 @@ func (u *upload) unsent(n int) {
 	require.Equal(u.T, idempotency.Free, u.ledgerEntry().State)
 }
 
-func TestRunTaskFailsDuringAnUploadAndRepeatsTheVerdictAfterwards(t *testing.T) {
+func TestRunTaskNeverSendsARunningOrFinishedUploadAgain(t *testing.T) {
 	t.Parallel()
 	u := newUpload(t, plan{})
 	s := inSimulator(u, auddsim.StageBeforeAnswer)
@@ -90,7 +90,7 @@ func TestRunTaskFailsDuringAnUploadAndRepeatsTheVerdictAfterwards(t *testing.T) 
 
 // When the drain timeout is shorter than the call, the next worker gets the task
 // while the call still runs. asynq gives up 30 s after the drain.
-func TestShutdownDuringACallSendsOnce(t *testing.T) {
+func TestUploadIsSentOnceWhenTheWorkerShutsDownDuringTheCall(t *testing.T) {
 	t.Parallel()
 	u := newUpload(t, plan{})
 	s := inSimulator(u, auddsim.StageBeforeAnswer)
@@ -106,7 +106,7 @@ func TestShutdownDuringACallSendsOnce(t *testing.T) {
 	u.requireEnd(idempotency.Uncertain, idempotency.Settled)
 }
 
-func TestVerificationSettlesAnUploadThatArrivedForOneUnit(t *testing.T) {
+func TestVerificationSettlesAnUploadInTheCatalogForOneUnit(t *testing.T) {
 	t.Parallel()
 	u := newUpload(t, plan{sim: auddsim.Config{MatchShare: -1, Rules: []auddsim.Rule{
 		{Path: auddsim.PathUpload, Fault: auddsim.FaultResetBeforeAnswer},
@@ -124,7 +124,7 @@ func TestVerificationSettlesAnUploadThatArrivedForOneUnit(t *testing.T) {
 	require.EqualValues(t, 1, bill.ByPath[auddsim.PathRecognize], "units to verify")
 }
 
-func TestVerificationDoesNotSettleAnUploadThatDidNotArrive(t *testing.T) {
+func TestVerificationDoesNotSettleAnUploadMissingFromTheCatalog(t *testing.T) {
 	t.Parallel()
 	u := newUpload(t, plan{size: big, sim: auddsim.Config{MatchShare: -1, Rules: []auddsim.Rule{
 		{Path: auddsim.PathUpload, Fault: auddsim.FaultResetWithinBody},

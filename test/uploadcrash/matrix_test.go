@@ -68,7 +68,7 @@ func chosen(t *testing.T) []cell {
 	return out
 }
 
-func TestMatrix(t *testing.T) {
+func TestUploadCrashMatrix(t *testing.T) {
 	t.Parallel()
 	for _, c := range chosen(t) {
 		t.Run(c.fault.name+"/"+c.step.name, func(t *testing.T) {

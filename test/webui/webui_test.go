@@ -63,7 +63,7 @@ func tab(t *testing.T, path string) context.Context {
 	return ctx
 }
 
-func TestTheWebUIShowsQueuesAndWhyATaskWasArchived(t *testing.T) {
+func TestWebUIShowsQueuesAndWhyATaskWasArchived(t *testing.T) {
 	t.Parallel()
 	path := browser(t)
 	ui := dev(t)
