@@ -23,18 +23,17 @@ type chaosSettings struct {
 	dir, binary string
 }
 
-// permitTTL is how long a permit lives without a renewal (admission's default).
+// permitTTL is the lifetime of a permit that is not renewed (admission's default).
 const permitTTL = 12 * time.Second
 
-// newChaos is a case that kills half of the workers with SIGKILL again and again.
-// It counts at the simulator what was spent twice (units over the day's budget,
-// and requests over the rate or the permits, which the simulator refuses) and,
-// when all work has ended, the permits that were not released.
+// newChaos measures what is spent twice while half of the workers are killed repeatedly: at the simulator,
+// the units over the day's budget and the requests that it refuses for rate or permits; in Redis, after the
+// drain, the permits that were not released.
 func newChaos(flags *flag.FlagSet) measurement {
 	var set chaosSettings
-	set.add(flags, "how long workers are killed")
+	set.add(flags, "how long workers are killed and started")
 	flags.DurationVar(&set.every, "every", 5*time.Second, "time between two kills")
-	flags.Int64Var(&set.dayUnits, "day-units", 0, "unit budget of the day; 0 = half of what the rate admits in that time")
+	flags.Int64Var(&set.dayUnits, "day-units", 0, "unit budget of the day; 0 = half of what the rate admits during --seconds")
 	return func(ctx context.Context, dir string) (_ report, err error) {
 		if set.seconds < set.every || set.workers < 2 {
 			return report{}, errors.New("--every must be at most --seconds, and --workers at least 2")
@@ -64,14 +63,12 @@ type chaosFound struct {
 	spentRedis int64 // units that Redis counts as spent or reserved
 }
 
-// overspend is the units over the budget plus the requests that the simulator
-// refused for rate or permits.
+// overspend is the units over the budget plus the requests that the simulator refused for rate or permits.
 func (f chaosFound) overspend(set chaosSettings) int64 {
 	return max(0, f.bill.Units-set.dayUnits) + f.bill.Refused
 }
 
-// stalled is an error if no request was admitted between two kills although the
-// budget was not used up.
+// stalled is an error if no request was admitted between two kills although the budget was not used up.
 func (f chaosFound) stalled() error {
 	if i := slices.Index(f.after, 0); i >= 0 {
 		return fmt.Errorf("stalled: no request was admitted after kill %d of %d", i+1, f.kills)
@@ -117,9 +114,9 @@ func (set chaosSettings) run(ctx context.Context) (found chaosFound, err error) 
 		return found, err
 	}
 	if time.Now().UTC().Format(time.DateOnly) != day {
-		return found, errors.New("the day of the budget (UTC) ended during the run: run it again")
+		return found, errors.New("the day of the budget (UTC) ended during the run; run the case again")
 	}
-	// The last permit of a killed worker ends.
+	// Permits of killed workers end.
 	if err := pause(ctx, permitTTL+time.Second); err != nil {
 		return found, err
 	}
@@ -127,8 +124,7 @@ func (set chaosSettings) run(ctx context.Context) (found chaosFound, err error) 
 	return found, found.readGates(ctx, r.redis.rdb)
 }
 
-// kills waits for the first call. Then it repeatedly kills half of the workers
-// and starts as many new ones.
+// kills waits for the first call. Then it repeatedly kills half of the workers and starts as many new ones.
 func (set chaosSettings) kills(ctx context.Context, f *fleet, sim *auddsim.Server, found *chaosFound) error {
 	started := func() int64 { b := sim.Sums(); return b.Requests + b.Active - b.Refused }
 	if err := until(ctx, time.Minute, func() bool { return sim.Sums().Units > 0 }); err != nil {
@@ -152,7 +148,7 @@ func (set chaosSettings) kills(ctx context.Context, f *fleet, sim *auddsim.Serve
 		if err := pause(ctx, time.Until(next.Add(set.every))-50*time.Millisecond); err != nil {
 			return err
 		}
-		// Without budget for more than the calls in flight, the budget stops them.
+		// With budget for the calls in flight only, the budget stops the workers.
 		if sim.Sums().Units < set.dayUnits-2*simPermits {
 			found.after = append(found.after, int(started()-before))
 		}
@@ -160,9 +156,8 @@ func (set chaosSettings) kills(ctx context.Context, f *fleet, sim *auddsim.Serve
 	return nil
 }
 
-// readGates counts the permits and the units that the gates still hold. It
-// acquires and releases one permit first: an acquire removes permits that have
-// ended.
+// readGates reads how many permits and units are in use in Redis. It acquires and releases one permit first,
+// because an acquire removes permits that have ended.
 func (f *chaosFound) readGates(ctx context.Context, rdb *redis.Client) error {
 	gates, err := admission.New(rdb, admission.DefaultConfig())
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"reprise/tasks"
 )
 
-// clipPayloads writes n distinct clips of a few bytes into dir and returns
-// their tasks, in order.
+// clipPayloads writes n distinct clips of a few bytes into dir and returns their tasks, in order.
 func clipPayloads(dir string, n int) ([]tasks.Payload, error) {
 	out := make([]tasks.Payload, n)
 	var writers errgroup.Group

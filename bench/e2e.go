@@ -33,13 +33,12 @@ type e2eSettings struct {
 	started int // sides so far, for the names of their folders
 }
 
-// e2eMaxRate is the highest rate, in tasks a second, at which the queue lasts
-// for the whole measurement of a side.
+// e2eMaxRate is the highest rate, in tasks a second, at which the queue lasts for the whole measurement of a
+// side.
 const e2eMaxRate = 6000
 
-// newE2E is a case that compares whole processes: files in, HTTP calls to a
-// simulator process, results in SQLite. The bare side is an asynq server in a
-// process of its own whose handler makes the same call and stores nothing.
+// newE2E compares whole processes: files in, HTTP calls to a simulator process, results in SQLite. The bare
+// side is a process with an asynq server whose handler makes the same call and stores nothing.
 func newE2E(flags *flag.FlagSet) measurement {
 	var set e2eSettings
 	flags.IntVar(&set.rounds, "rounds", 5, "rounds per latency; the figures are medians")
@@ -69,8 +68,7 @@ func durations(list string) ([]time.Duration, error) {
 	return out, nil
 }
 
-// tasks is how many tasks are enqueued for one side: more than its slots can
-// complete.
+// tasks returns how many tasks are enqueued for one side: more than its slots can complete.
 func (set *e2eSettings) tasks(latency time.Duration) int {
 	rate := float64(e2eMaxRate)
 	if latency > 0 {
@@ -79,8 +77,8 @@ func (set *e2eSettings) tasks(latency time.Duration) int {
 	return int(rate*set.seconds.Seconds()) + 2*set.slots
 }
 
-// compare measures the latencies in turn in each round, so that other load on
-// the machine affects all of them alike.
+// compare measures the latencies in turn in each round, so that other load on the machine affects all of them
+// alike.
 func (set *e2eSettings) compare(ctx context.Context, latencies []time.Duration) (_ report, err error) {
 	commands, need := []string{"cmd/auddsim", "bench"}, 0
 	if set.worker == "" {
@@ -145,8 +143,8 @@ func (set *e2eSettings) startBare(dir, simURL string) (*proc, error) {
 		"e2e-bare", "--redis="+set.server.rdb.Options().Addr, "--url="+simURL+"/", fmt.Sprintf("--slots=%d", set.slots))
 }
 
-// measure runs one side with an empty Redis, a new simulator process and a new
-// SQLite file. It counts completed tasks from the moment the first task is active.
+// measure runs one side with an empty Redis, a new simulator process and a new SQLite file. It counts
+// completed tasks from the moment the first task is active.
 func (set *e2eSettings) measure(ctx context.Context, latency time.Duration, start func(dir, simURL string) (*proc, error)) (pace, error) {
 	set.started++
 	dir := filepath.Join(set.dir, fmt.Sprint("side-", set.started))
@@ -196,13 +194,13 @@ func (set *e2eSettings) count(ctx context.Context, p *proc) (pace, error) {
 	took, n := time.Since(start).Seconds(), float64(last.Completed-first.Completed)
 	own, redis = p.cpu()-own, set.server.cpu(ctx)-redis
 	if last.Pending == 0 {
-		return pace{}, fmt.Errorf("the queue ran dry: %d tasks were completed in %.1f s", last.Completed, took)
+		return pace{}, fmt.Errorf("the queue was empty before the end of the measurement: %d tasks were completed in %.1f s", last.Completed, took)
 	}
 	return pace{perS: n / took, ownUS: float64(own.Microseconds()) / n, redisUS: float64(redis.Microseconds()) / n}, nil
 }
 
-// newBareProcess is the bare side of e2e: an asynq server whose handler reads
-// the file of a task, posts it and stores nothing. It runs until ctx ends.
+// newBareProcess runs the bare side of e2e until ctx ends: an asynq server whose handler reads the file of a
+// task, posts it and stores nothing.
 func newBareProcess(flags *flag.FlagSet) measurement {
 	addr := flags.String("redis", "127.0.0.1:6379", "address of Redis")
 	url := flags.String("url", "http://127.0.0.1:8700/", "address of the simulator")
@@ -241,7 +239,7 @@ func serveAsynq(srv *asynq.Server, handle func(context.Context, tasks.Payload) e
 	return func() error { srv.Shutdown(); return nil }, nil
 }
 
-// postClip sends a file as AudD's recognize expects it and reads the answer.
+// postClip sends a file as AudD's recognize expects it and reads the response.
 func postClip(ctx context.Context, client *http.Client, url, path string) error {
 	audio, err := os.ReadFile(path)
 	if err != nil {
@@ -264,10 +262,10 @@ func postClip(ctx context.Context, client *http.Client, url, path string) error 
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return fmt.Errorf("read the answer: %w", err)
+		return fmt.Errorf("read the response: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the answer has status %s", resp.Status)
+		return fmt.Errorf("the response has status %s", resp.Status)
 	}
 	return nil
 }

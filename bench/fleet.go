@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// fleet is worker processes as a user runs them: `worker run`, by default with
-// slots for recognition only, all on one Redis and one SQLite file.
+// fleet has worker processes as a user runs them: `worker run`, by default with slots for recognition only,
+// all on one Redis and one SQLite file.
 type fleet struct {
 	binary, dir string
 	env         []string // settings all share
@@ -18,8 +18,7 @@ type fleet struct {
 	started     int
 }
 
-// newFleet returns workers that are not started yet, with their data in dir. more
-// are further settings as NAME=value.
+// newFleet returns a fleet without workers, with its data in dir. more are further settings as NAME=value.
 func newFleet(binary, dir, redisURL, simURL string, more ...string) *fleet {
 	return &fleet{binary: binary, dir: dir, env: append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir(), "AUDD_API_TOKEN=bench-token",
@@ -49,7 +48,7 @@ func (f *fleet) start(n int) error {
 func (f *fleet) kill(n int) {
 	n = min(n, len(f.workers))
 	for _, p := range f.workers[:n] {
-		_ = p.Signal(syscall.SIGKILL) // all of them before one is waited for; it fails when the worker has ended
+		_ = p.Signal(syscall.SIGKILL) // before the first one is waited for; it fails only when the worker has ended
 	}
 	for _, p := range f.workers[:n] {
 		p.Kill()
@@ -57,8 +56,8 @@ func (f *fleet) kill(n int) {
 	f.workers = f.workers[n:]
 }
 
-// stop ends all workers with SIGTERM, and after a minute with SIGKILL. It
-// returns the errors of those that did not end cleanly.
+// stop ends all workers with SIGTERM, and after a minute with SIGKILL. It returns the errors of those that
+// did not end cleanly.
 func (f *fleet) stop() error {
 	errs := make([]error, len(f.workers))
 	var stopping sync.WaitGroup
@@ -75,7 +74,7 @@ func (f *fleet) stop() error {
 	return errors.Join(errs...)
 }
 
-// died is an error once a worker has ended without a signal from this process.
+// died returns an error once a worker has ended without a signal from this process.
 func (f *fleet) died() error {
 	var errs []error
 	for _, p := range f.workers {

@@ -26,13 +26,12 @@ type goodputSettings struct {
 	dir, binary        string
 }
 
-// simAllows is the rate that the simulator admits: the smaller of its rate limit
-// and of what its permits allow.
+// simAllows is the rate that the simulator admits: its rate limit, or less if its permits allow less.
 var simAllows = min(simRate, simPermits/simLatency.Seconds())
 
-// newGoodput is a case that counts at the simulator how much of a quota is used:
-// by eight worker processes that have the limits as settings, by eight that have
-// not, and by asynq alone at three concurrencies, of which the best counts.
+// newGoodput measures at the simulator how much of a quota is used: by eight worker processes with the limits
+// in their settings, by eight without them, and by asynq alone at three concurrencies, of which the best
+// counts.
 func newGoodput(flags *flag.FlagSet) measurement {
 	var set goodputSettings
 	set.add(flags, "how long requests are counted")
@@ -97,11 +96,11 @@ func (c counted) perS() float64 { return float64(c.admitted) / c.time.Seconds() 
 // share is the share of refused requests; 0 without requests.
 func (c counted) share() float64 { return float64(c.refused) / max(float64(c.admitted+c.refused), 1) }
 
-// contestant processes tasks until its result is called.
+// contestant starts to process tasks; stop ends it.
 type contestant func(ctx context.Context, set goodputSettings, r *rig) (stop func() error, err error)
 
-// round gives a contestant a rig of its own and more tasks than can pass. It
-// counts after the warm-up, which begins with the first request.
+// round gives a contestant its own rig and more tasks than the simulator admits. It counts after the warm-up,
+// which begins with the first request.
 func (set goodputSettings) round(ctx context.Context, name string, who contestant) (c counted, err error) {
 	dir := filepath.Join(set.dir, name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -151,9 +150,9 @@ func workersWith(more ...string) contestant {
 	}
 }
 
-// plainAsynq is a typical use of asynq alone: a fixed concurrency, IsFailure for
-// 429 so that it costs no attempt, Retry-After honored (1 s without one), and
-// due tasks forwarded every second instead of asynq's five.
+// plainAsynq runs asynq as it is typically used alone: a fixed concurrency, 429s that use no attempt
+// (IsFailure), retries after Retry-After (1 s without one), and due tasks forwarded every second instead of
+// every five.
 func plainAsynq(concurrency int) contestant {
 	return func(_ context.Context, _ goodputSettings, r *rig) (func() error, error) {
 		cfg := audd.DefaultConfig()

@@ -1,7 +1,7 @@
 // Command bench measures Reprise and prints ratios: `go run ./bench CASE`.
 //
-// A case starts the processes it needs, prints a table and, as the last line, one
-// JSON object with its figures.
+// A case starts the processes it needs, prints a table and, as the last line, one JSON object with its
+// figures.
 package main
 
 import (
@@ -26,8 +26,8 @@ type benchmark struct {
 	mayBeZero []string // flags whose number may be 0; other numbers must be positive
 }
 
-// measurement measures with files in dir, and ends everything that it starts. A
-// report that it returns beside an error is printed without its figures.
+// measurement measures with files in dir, and ends everything that it starts. A report that it returns beside
+// an error is printed without its figures.
 type measurement func(ctx context.Context, dir string) (report, error)
 
 // cases are all benchmarks by name.
@@ -76,8 +76,7 @@ func printCases(out io.Writer) {
 	_ = list.printTable(out) // a closed out cannot be reported
 }
 
-// run parses the flags behind the name of the case, measures in a new folder and
-// prints the report.
+// run parses the flags behind the name of the case, measures in a new folder and prints the report.
 func (b benchmark) run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("bench "+args[0], flag.ContinueOnError)
 	flags.SetOutput(out)

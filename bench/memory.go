@@ -21,9 +21,8 @@ import (
 
 const mib = 1 << 20
 
-// newMemory is a case that lets a separate worker process send one large
-// enterprise file and compares its peak memory (VmHWM) with its memory before the
-// task (VmRSS). The file is pseudo-random, so that it cannot be compressed.
+// newMemory compares a worker's peak memory (VmHWM) while it sends one large enterprise file with its memory
+// before the task (VmRSS). The file is pseudo-random, so that it cannot be compressed.
 func newMemory(flags *flag.FlagSet) measurement {
 	size := flags.Int64("mib", 1024, "size of the file in MiB; --dir needs that much space")
 	return func(ctx context.Context, dir string) (report, error) {

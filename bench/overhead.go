@@ -31,14 +31,13 @@ type overheadSettings struct {
 	payloads []tasks.Payload
 }
 
-// overheadGroup is the group of all tasks, so that a group's gates decide too.
+// overheadGroup is the group of all tasks, so that the gates of a group decide too.
 const overheadGroup = "bench"
 
-// newOverhead is a case that compares what a worker does around a call with
-// asynq alone. The sides have the same tasks, Redis, queues, interval, slots and
-// number of asynq servers. One side is a whole worker with every gate, AIMD,
-// breaker and a group, of which only the HTTP exchange and SQL are replaced. The
-// handler of the other side returns at once.
+// newOverhead compares what a worker does around a call with asynq alone. The sides have the same tasks,
+// Redis, queues, interval, slots and number of asynq servers. The governed side is a whole worker with every
+// gate, AIMD, breaker and a group; only the HTTP exchange and SQL are replaced. The handler of the bare side
+// returns at once.
 func newOverhead(flags *flag.FlagSet) measurement {
 	var set overheadSettings
 	flags.IntVar(&set.tasks, "tasks", 15000, "tasks per side of a round")
@@ -76,11 +75,11 @@ func (set *overheadSettings) compare(ctx context.Context, dir string) (_ report,
 	}, nil
 }
 
-// overheadSide processes tasks, and calls done for each, until its result is called.
+// overheadSide starts to process tasks and calls done for each; stop ends it.
 type overheadSide func(ctx context.Context, set *overheadSettings, done func()) (stop func() error, err error)
 
-// measure takes the rate from the end of the warm-up to the last task, and the
-// CPU time of the whole side, its start included.
+// measure takes the rate from the end of the warm-up to the last task, and the CPU time of the whole side,
+// its start included.
 func (set *overheadSettings) measure(ctx context.Context, side overheadSide) (pace, error) {
 	if err := set.server.fill(ctx, overheadGroup, set.payloads); err != nil {
 		return pace{}, err
@@ -141,11 +140,11 @@ func startProfile(path string) (stop func() error, err error) {
 	return func() error { pprof.StopCPUProfile(); return f.Close() }, nil
 }
 
-// overheadWeight makes a look into the empty queue rare on both sides.
+// overheadWeight is the weight of the group's queue. It makes reads of the empty queue rare on both sides.
 const overheadWeight = 20
 
-// overheadQueues are the queues of both sides by weight: the path's own, which
-// stays empty, and the group's.
+// overheadQueues are the queues of both sides with their weights: the path's queue, which stays empty, and
+// the group's queue.
 var overheadQueues = map[string]int{tasks.Recognize.Queue(""): 1, tasks.Recognize.Queue(overheadGroup): overheadWeight}
 
 func bareAsynq(_ context.Context, set *overheadSettings, done func()) (func() error, error) {
@@ -159,14 +158,14 @@ func bareAsynq(_ context.Context, set *overheadSettings, done func()) (func() er
 	return func() error { srv.Shutdown(); return nil }, nil
 }
 
-// governedWorker is a whole worker. All its gates are configured, with limits
-// that never refuse. It formats its log as in production and discards it.
+// governedWorker runs a whole worker. All its gates are configured, with limits that never refuse. It formats
+// its log as in production and discards it.
 func governedWorker(ctx context.Context, set *overheadSettings, done func()) (func() error, error) {
 	o := worker.DefaultOptions()
 	o.RedisURL, o.Admin.Addr, o.SkipAuthCheck = set.server.url, "", true
 	o.Slots = worker.Slots{Recognize: set.slots}
 	o.Sources = []worker.Source{{Name: "main", Token: func() string { return "bench-token" }}}
-	o.Transport = answerAtOnce{}
+	o.Transport = noMatch{}
 	o.Log = slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // formatting a line is part of the overhead
 	high := admission.Limits{
 		Concurrency: 10_000, RequestsPerMinute: 100_000_000, RequestBurst: 100_000, UnitsPerMinute: 100_000_000, UnitBurst: 100_000,
@@ -197,11 +196,10 @@ func governedWorker(ctx context.Context, set *overheadSettings, done func()) (fu
 	}, nil
 }
 
-// answerAtOnce replaces AudD and the network. It reads the request and answers
-// that there is no match.
-type answerAtOnce struct{}
+// noMatch replaces AudD and the network. It reads the request and returns a response without a match.
+type noMatch struct{}
 
-func (answerAtOnce) RoundTrip(r *http.Request) (*http.Response, error) {
+func (noMatch) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_, err := io.Copy(io.Discard, r.Body)
 		if err := errors.Join(err, r.Body.Close()); err != nil {
@@ -215,7 +213,7 @@ func (answerAtOnce) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// memoryRecords replaces SQL. It knows no task and counts the final verdicts.
+// memoryRecords replaces SQL. It has no task and counts the final verdicts.
 type memoryRecords struct {
 	worker.Records // the case calls none of its other methods
 	done           func()

@@ -43,8 +43,7 @@ type proc struct {
 	log string
 }
 
-// startProc runs a command with its output in the file log. A nil env is the
-// environment of this process.
+// startProc runs a command with its output in the file log. A nil env is the environment of this process.
 func startProc(log string, env []string, binary string, args ...string) (*proc, error) {
 	cmd := exec.Command(binary, args...) // Kill or a signal ends it
 	cmd.Env = env
@@ -55,7 +54,7 @@ func startProc(log string, env []string, binary string, args ...string) (*proc, 
 	return &proc{Process: p, log: log}, nil
 }
 
-// died is an error once the process has ended.
+// died returns an error once the process has ended.
 func (p *proc) died() error {
 	select {
 	case <-p.Done():
@@ -81,7 +80,7 @@ func (p *proc) logs(ctx context.Context, text string) error {
 	return failed
 }
 
-// name is the file name of the log without its extension.
+// name returns the file name of the log without its extension.
 func (p *proc) name() string { return strings.TrimSuffix(filepath.Base(p.log), filepath.Ext(p.log)) }
 
 // memory reads a size in KiB, such as VmRSS, from /proc (Linux only).
@@ -97,14 +96,14 @@ func (p *proc) memory(field string) (kib int64, err error) {
 	return kib, nil
 }
 
-// cpu is the CPU time the process has used; 0 where there is no /proc.
+// cpu returns the CPU time the process has used; 0 without /proc.
 func (p *proc) cpu() time.Duration {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
 	if err != nil {
 		return 0
 	}
-	// The second field is the command in parentheses; utime and stime are fields
-	// 14 and 15, in hundredths of a second.
+	// The second field is the command in parentheses; utime and stime are fields 14 and 15, in hundredths of
+	// a second.
 	_, rest, _ := strings.Cut(string(raw), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
@@ -115,7 +114,7 @@ func (p *proc) cpu() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// ownCPU is the CPU time this process has used.
+// ownCPU returns the CPU time this process has used.
 func ownCPU() time.Duration {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {

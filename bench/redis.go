@@ -20,8 +20,8 @@ import (
 	"reprise/tasks"
 )
 
-// benchRedis is a redis-server on a loopback port with an append-only file, as
-// in production. It ends with this process.
+// benchRedis is a redis-server on a loopback port with an append-only file, as in production. It ends with
+// this process.
 type benchRedis struct {
 	url  string
 	rdb  *redis.Client
@@ -67,8 +67,8 @@ func (b *benchRedis) fill(ctx context.Context, group string, payloads []tasks.Pa
 	return workers.Wait()
 }
 
-// waitQueue waits until the statistics of a path's queue satisfy ok and returns
-// them. It fails when the worker p ends.
+// waitQueue waits until the statistics of a path's queue satisfy ok and returns them. It fails when the
+// worker p ends.
 func (b *benchRedis) waitQueue(ctx context.Context, within time.Duration, path tasks.Path, p *proc,
 	ok func(queue.Stats) bool) (stats queue.Stats, err error) {
 	queues := queue.New(b.rdb, admission.DefaultPrefix)
@@ -84,7 +84,7 @@ func (b *benchRedis) waitQueue(ctx context.Context, within time.Duration, path t
 	return stats, nil
 }
 
-// cpu is the CPU time of the server's main thread; 0 if Redis does not report it.
+// cpu returns the CPU time of the server's main thread; 0 if Redis does not report it.
 func (b *benchRedis) cpu(ctx context.Context) time.Duration {
 	info, _ := b.rdb.Info(ctx, "cpu").Result()
 	var sum float64

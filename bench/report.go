@@ -17,8 +17,7 @@ type report struct {
 	figures map[string]float64
 }
 
-// print prints the table and, if figures is set, one line of JSON, the last line
-// of every case.
+// print prints the table and, if figures is set, the figures as one line of JSON.
 func (r report) print(out io.Writer, figures bool) error {
 	if len(r.header) == 0 {
 		return nil
@@ -48,8 +47,7 @@ func (r report) printTable(out io.Writer) error {
 	return nil
 }
 
-// median is the middle value, or the mean of the middle two. It is 0 without
-// values.
+// median returns the middle value, or the mean of the middle two; 0 without values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -62,8 +60,8 @@ func median(values []float64) float64 {
 	return (sorted[mid-1] + sorted[mid]) / 2
 }
 
-// pace is the rate of one side of a comparison. The CPU times per operation
-// include the side's Redis; they depend less on other load than the rate.
+// pace is the rate of one side of a comparison. The CPU times per operation include the side's Redis; they
+// depend less on other load than the rate.
 type pace struct {
 	perS           float64
 	ownUS, redisUS float64 // 0 = not measured
@@ -75,8 +73,7 @@ type comparison struct {
 	rows               [][]string
 }
 
-// round measures both sides, in alternating order, so that other load on the
-// machine affects both alike.
+// round measures both sides, in alternating order, so that other load on the machine affects both alike.
 func (c *comparison) round(ours, bare func() (pace, error)) error {
 	sides, n := []func() (pace, error){ours, bare}, len(c.ratios)
 	var paces [2]pace
@@ -100,8 +97,8 @@ func (c *comparison) round(ours, bare func() (pace, error)) error {
 // costColumns are the headings of the columns that round adds for CPU times.
 var costColumns = []string{"µs of CPU per task: reprise + its redis", "bare + its redis", "load"}
 
-// medians returns the medians of both rates, and the median of the rounds'
-// ratios rather than the ratio of the medians.
+// medians returns the medians of both rates, and the median of the rounds' ratios rather than the ratio of
+// the medians.
 func (c *comparison) medians() (ours, bare, ratio float64) {
 	return median(c.ours), median(c.bare), median(c.ratios)
 }
@@ -115,8 +112,7 @@ func comparisonRow(name string, ours, bare, ratio float64) []string {
 	return []string{name, fmt.Sprintf("%.0f", ours), fmt.Sprintf("%.0f", bare), fmt.Sprintf("%.3f", ratio)}
 }
 
-// loadAverage is the load average of the machine over one minute; empty where
-// there is no /proc.
+// loadAverage returns the load average of the machine over one minute; empty without /proc.
 func loadAverage() string {
 	raw, _ := os.ReadFile("/proc/loadavg")
 	load, _, _ := strings.Cut(string(raw), " ")

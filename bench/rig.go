@@ -10,8 +10,8 @@ import (
 	"reprise/internal/auddsim"
 )
 
-// The limits that the simulator enforces, and the rate that Reprise is set to:
-// one per cent less, because the two use different clocks.
+// The limits that the simulator enforces, and the rate in the worker's settings. That rate is one per cent
+// lower, because the simulator and Redis use different clocks.
 const (
 	simRate    = 50.0
 	simBurst   = 5

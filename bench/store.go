@@ -24,11 +24,10 @@ type storeSettings struct {
 	round           time.Duration
 }
 
-// newStore is a case that compares Store.Settle, called by as many goroutines as
-// a worker has slots, with plain inserts of the same rows by one writer, as many
-// settlements per transaction as there are callers. The share shows the cost of
-// idempotency, ordering and group commit. The case measures fsync, so --dir must
-// not be on a memory disk.
+// newStore compares Store.Settle, called by as many goroutines as a worker has slots, with plain inserts of
+// the same rows by one writer that puts one settlement per caller into a transaction. The share shows the
+// cost of idempotency, ordering and group commit. The case measures fsync, so --dir must not be on a memory
+// disk.
 func newStore(flags *flag.FlagSet) measurement {
 	var set storeSettings
 	flags.IntVar(&set.callers, "callers", 32, "goroutines that settle at the same time")
@@ -120,7 +119,7 @@ var bareInserts = []string{
 	        800000, 1, 'estimated', 0.005, 0.005, ?2)`,
 }
 
-// bareRound is the upper limit: one writer, prepared inserts, full transactions.
+// bareRound measures the upper limit: one writer, prepared inserts, full transactions.
 func bareRound(ctx context.Context, s *store.Store, set storeSettings) (int, error) {
 	var inserts []*sql.Stmt
 	for _, query := range bareInserts {

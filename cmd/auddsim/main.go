@@ -1,5 +1,5 @@
-// Command auddsim runs the AudD simulator as a process. Package
-// reprise/internal/auddsim documents what it can do.
+// Command auddsim runs the AudD simulator as a process. Package reprise/internal/auddsim documents what it
+// can do.
 package main
 
 import (

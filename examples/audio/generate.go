@@ -1,14 +1,12 @@
 //go:build ignore
 
-// Command generate writes the sample clips of this folder. It composes the tunes
-// itself, so that the repository holds no music of others. It needs ffmpeg with
-// libmp3lame and libvorbis. Its output is committed; run it after changing a
-// tune:
+// Command generate writes the sample clips of this folder. It composes the tunes itself, so that the
+// repository holds no music of others. It needs ffmpeg with libmp3lame and libvorbis. Its output is
+// committed; run it after changing a tune:
 //
 //	go run examples/audio/generate.go
 //
-// The simulator answers by the words match, unknown, broken, flaky and long in
-// the names.
+// The simulator answers by the words match, unknown, broken, flaky and long in the names.
 package main
 
 import (
@@ -58,8 +56,8 @@ func generate(ctx context.Context, dir string) error {
 	return nil
 }
 
-// encode pipes mono 16-bit samples through ffmpeg. The output does not depend on
-// the date or on the version of ffmpeg.
+// encode pipes mono 16-bit samples through ffmpeg. The output does not depend on the date or on the version
+// of ffmpeg.
 func encode(ctx context.Context, path, title string, pcm []float64, codec []string) error {
 	args := []string{
 		"-v", "error", "-y", "-f", "s16le", "-ar", fmt.Sprint(rate), "-ac", "1", "-i", "pipe:0",
@@ -162,9 +160,8 @@ func longMix(seconds int) []float64 {
 	return out
 }
 
-// brokenWAV has the header of a WAV file, so that it is taken for audio, and a
-// body that cannot be decoded: the fmt chunk names a codec that does not exist
-// and the data chunk is shorter than it says.
+// brokenWAV has the header of a WAV file, so that it is taken for audio, and a body that cannot be decoded:
+// the fmt chunk names a codec that does not exist and the data chunk is shorter than it says.
 func brokenWAV() []byte {
 	random := rand.New(rand.NewPCG(5, 6))
 	body := make([]byte, 6000)

@@ -1,8 +1,8 @@
-// Package child runs a process that does not outlive this one: the embedded
-// Redis, the workers of benchmarks and the commands of tests.
+// Package child runs a process that does not outlive this one: the embedded Redis, the workers of benchmarks
+// and the commands of tests.
 //
-// On Linux the kernel signals the child when this process ends, even by SIGKILL.
-// Elsewhere a child survives a parent that was killed with SIGKILL.
+// On Linux the kernel signals the child when this process ends, even by SIGKILL. Elsewhere a child survives a
+// parent that was killed with SIGKILL.
 package child
 
 import (
@@ -25,13 +25,12 @@ type Process struct {
 	err  error // how it ended; written before done is closed
 }
 
-// outputDelay bounds the wait for the output of an ended child: a process that
-// it started may keep the output open.
+// outputDelay bounds the wait for the output of an ended child, because a process that it started may keep
+// the output open.
 const outputDelay = 2 * time.Second
 
-// Start runs cmd in a process group of its own and waits for it in the
-// background. It replaces cmd.SysProcAttr. On Linux the kernel sends the child
-// the signal death when this process ends.
+// Start runs cmd in a process group of its own and waits for it in the background. It replaces
+// cmd.SysProcAttr. On Linux the kernel sends the child the signal death when this process ends.
 func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	cmd.SysProcAttr = attr(death)
 	cmd.WaitDelay = outputDelay
@@ -44,8 +43,7 @@ func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	return p, nil
 }
 
-// StartLogged is Start with stdout and stderr appended to the file log, which it
-// creates with mode 0600.
+// StartLogged is Start with stdout and stderr appended to the file log, which it creates with mode 0600.
 func StartLogged(cmd *exec.Cmd, death syscall.Signal, log string) (*Process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -61,9 +59,8 @@ func StartLogged(cmd *exec.Cmd, death syscall.Signal, log string) (*Process, err
 	return p, nil
 }
 
-// hold starts the child and keeps its OS thread until the child has ended: the
-// kernel sends the death signal when the thread that started the child ends, and
-// the Go runtime ends idle threads.
+// hold starts the child and keeps its OS thread until the child has ended. The kernel sends the death signal
+// when the thread that started the child ends, and the Go runtime ends idle threads.
 func (p *Process) hold(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -76,20 +73,19 @@ func (p *Process) hold(started chan<- error) {
 	close(p.done)
 }
 
-// Pid is the child's process id.
+// Pid returns the child's process id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Done is closed when the child has ended and its output was read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits until Done and returns the error of exec.Cmd.Wait: nil for exit
-// code 0.
+// Wait waits until Done and returns the error of exec.Cmd.Wait: nil for exit code 0.
 func (p *Process) Wait() error {
 	<-p.done
 	return p.err
 }
 
-// Cause is Wait for a child that should not have ended: exit code 0 is an error, too.
+// Cause waits and returns why the child ended. Exit code 0 is an error too.
 func (p *Process) Cause() error {
 	if err := p.Wait(); err != nil {
 		return err
@@ -97,7 +93,7 @@ func (p *Process) Cause() error {
 	return errors.New("exit status 0")
 }
 
-// ExitCode is -1 while the child runs and when a signal ended it.
+// ExitCode returns the exit code; -1 while the child runs and when a signal ended it.
 func (p *Process) ExitCode() int {
 	select {
 	case <-p.done:
@@ -123,8 +119,8 @@ func (p *Process) Tail() string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(string(raw), "")), " ")
 }
 
-// Stop sends SIGTERM and waits for the end. It kills a child that has not ended
-// after grace, and returns an error then.
+// Stop sends SIGTERM and waits for the end. It kills a child that has not ended after grace, and returns an
+// error then.
 func (p *Process) Stop(grace time.Duration) error {
 	_ = p.Signal(syscall.SIGTERM) // it fails only when the child has ended
 	timer := time.NewTimer(grace)

@@ -7,15 +7,14 @@ import (
 	"reprise/internal/devredis/redisproc"
 )
 
-// Instance is a running embedded Redis. Its fields do not change; its methods
-// are safe for concurrent use.
+// Instance is a running embedded Redis. Its fields do not change; its methods are safe for concurrent use.
 type Instance struct {
-	// URL is the address for redis.ParseURL, database 0. Other processes of this
-	// user can use it while the instance runs.
+	// URL is the address for redis.ParseURL, database 0. Other processes of this user can use it while the
+	// instance runs.
 	URL string
 	// Durable reports whether tasks survive the end of this process.
 	Durable bool
-	// Note is a sentence for the user that says where tasks are kept.
+	// Note tells the user in a sentence where tasks are kept.
 	Note string
 
 	done   <-chan struct{}
@@ -24,9 +23,8 @@ type Instance struct {
 	endErr error
 }
 
-// Start runs the embedded Redis on the data folder dir, which it creates with
-// mode 0700 if it is missing. It returns when Redis answers; ctx bounds the start
-// only. It fails if another instance uses the folder.
+// Start runs the embedded Redis on the data folder dir, which it creates with mode 0700 if it is missing. It
+// returns when Redis answers; ctx bounds the start only. It fails if another instance uses the folder.
 func Start(ctx context.Context, dir string) (*Instance, error) {
 	if _, err := redisproc.Find(); err != nil {
 		return StartMemory("no redis-server on PATH; `apt-get install redis-server` keeps them on disk")
@@ -37,8 +35,8 @@ func Start(ctx context.Context, dir string) (*Instance, error) {
 // Done is closed when the instance has ended, after Close or unexpectedly.
 func (i *Instance) Done() <-chan struct{} { return i.done }
 
-// Close ends the instance and waits for it. A child gets SIGTERM, and SIGKILL
-// after 10 s. Calling it again returns the first call's error.
+// Close ends the instance and waits for it. A child gets SIGTERM, and SIGKILL after 10 s. Calling it again
+// returns the first call's error.
 func (i *Instance) Close() error {
 	i.once.Do(func() { i.endErr = i.end() })
 	return i.endErr

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// orphanGrace is how long a start waits for the child of a killed process. The
-// kernel sends that child SIGTERM, and the child then syncs its data.
+// orphanGrace is how long a start waits for the child of a killed process. The kernel sends that child
+// SIGTERM, and the child then syncs its data.
 const orphanGrace = 5 * time.Second
 
-// lockDir takes the lock of a data folder. The lock is held as long as the
-// returned file is open here or in a child that inherited it. lockDir waits only
-// when the process that took the lock has ended and its child still holds it.
+// lockDir takes the lock of a data folder. The lock is held as long as the returned file is open here or in a
+// child that inherited it. lockDir waits only when the process that took the lock has ended and its child
+// still holds it.
 func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -7,12 +7,10 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// ttlTick is how often miniredis' clock is advanced: its TTLs do not run by
-// themselves.
+// ttlTick is how often the clock of miniredis is advanced. Without that, keys would not expire.
 const ttlTick = 250 * time.Millisecond
 
-// StartMemory runs a Redis in this process, whose data is lost at its end. why
-// completes the note.
+// StartMemory runs a Redis in this process, whose data is lost at its end. why completes the note.
 func StartMemory(why string) (*Instance, error) {
 	m := miniredis.NewMiniRedis()
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {

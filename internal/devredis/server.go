@@ -12,8 +12,8 @@ import (
 	"reprise/internal/devredis/redisproc"
 )
 
-// maxSocketPath is the longest socket path that is used: the kernel allows 107
-// bytes on Linux and 103 on macOS.
+// maxSocketPath is the longest socket path that is used: the kernel allows 107 bytes on Linux and 103 on
+// macOS.
 const maxSocketPath = 99
 
 func startServer(ctx context.Context, dir string) (_ *Instance, err error) {
@@ -51,9 +51,9 @@ func startServer(ctx context.Context, dir string) (_ *Instance, err error) {
 	}, nil
 }
 
-// socketPath chooses the path of the socket and removes a stale one. The caller
-// holds the folder's lock, so no server listens on it. remove deletes the folder
-// of a socket that is not in dir, because its path there is too long.
+// socketPath chooses the path of the socket and removes a stale one. The caller holds the folder's lock, so
+// no server listens on it. remove deletes the folder of a socket that is not in dir, because its path there
+// is too long.
 func socketPath(dir string) (path string, remove func() error, err error) {
 	path, remove = filepath.Join(dir, "redis.sock"), func() error { return nil }
 	if len(path) > maxSocketPath {

@@ -13,8 +13,8 @@ import (
 // bin is the folder of the built commands. Run sets it before the tests start.
 var bin string
 
-// M wraps a *testing.M, or another wrapper. Its Run also builds commands and
-// removes them afterwards. Pass it to goleak.VerifyTestMain or os.Exit.
+// M wraps a *testing.M, or another wrapper. Its Run also builds commands and removes them afterwards. Pass it
+// to goleak.VerifyTestMain or os.Exit.
 type M struct {
 	m        interface{ Run() int }
 	commands []string
@@ -43,9 +43,8 @@ func (b M) Run() int {
 	return b.m.Run()
 }
 
-// AtOnce sets how many parallel tests of this binary run at the same time,
-// unless -parallel is given. Call it in TestMain. The default, the number of
-// CPUs, is too low for tests that mostly wait for leases, backoffs and outages.
+// AtOnce sets how many parallel tests of this binary run at the same time, unless -parallel is given. Call it
+// in TestMain. The default, the number of CPUs, is too low for tests that mostly wait.
 func AtOnce(n int) {
 	flag.Parse()
 	given := false

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Output collects the output of a process or a logger. The zero value is empty
-// and ready to use. Safe for concurrent use.
+// Output collects the output of a process or a logger. The zero value is empty and ready to use. Safe for
+// concurrent use.
 type Output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -53,8 +53,7 @@ func (o *Output) All() iter.Seq[Line] {
 	}
 }
 
-// Lines returns the log lines with this message and these fields, given as
-// name, value, name, value …
+// Lines returns the log lines with this message and these fields, given as name, value, name, value …
 func (o *Output) Lines(msg string, fields ...string) []Line {
 	var out []Line
 	for l := range o.All() {

@@ -12,8 +12,8 @@ import (
 	"reprise/internal/child"
 )
 
-// Process is a started command. Methods that wait or send a signal fail the
-// test on an error, so call them from the test's goroutine.
+// Process is a started command. Methods that wait or send a signal fail the test on an error, so call them
+// from the test's goroutine.
 type Process struct {
 	// Name is the name in messages.
 	Name string
@@ -24,8 +24,8 @@ type Process struct {
 	child *child.Process
 }
 
-// Start starts a command that Build built, in an empty folder, with these
-// environment variables, PATH and an empty HOME.
+// Start starts a command that Build built, in an empty folder, with these environment variables, PATH and an
+// empty HOME.
 func Start(tb testing.TB, env []string, name string, args ...string) *Process {
 	tb.Helper()
 	return Launch(tb, name, Command(tb, env, name, args...))
@@ -48,9 +48,8 @@ func Command(tb testing.TB, env []string, name string, args ...string) *exec.Cmd
 	return cmd
 }
 
-// Launch starts cmd and collects its output; name is its name in messages. The
-// process is killed at the end of the test, and its output is shown when the
-// test fails.
+// Launch starts cmd and collects its output; name stands for it in messages. The process is killed at the end
+// of the test, and its output is shown when the test fails.
 func Launch(tb testing.TB, name string, cmd *exec.Cmd) *Process {
 	tb.Helper()
 	p := &Process{Name: name, tb: tb}
@@ -111,8 +110,7 @@ func (p *Process) Wait(within time.Duration) int {
 	return p.ExitCode()
 }
 
-// ExitCode returns the exit code; -1 while the process runs and after an end by
-// a signal.
+// ExitCode returns the exit code; -1 while the process runs and after an end by a signal.
 func (p *Process) ExitCode() int { return p.child.ExitCode() }
 
 // Running reports whether the process has not ended.
@@ -125,8 +123,8 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Line waits for a log line with this message and returns it. It fails at once
-// if the process has ended without one.
+// Line waits for a log line with this message and returns it. It fails at once if the process has ended
+// without one.
 func (p *Process) Line(msg string, within time.Duration) Line {
 	p.tb.Helper()
 	var found []Line

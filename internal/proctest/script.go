@@ -8,8 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Status implements `status CODE COMMAND…` for testscript: it runs a command and
-// requires its exit code.
+// Status implements `status CODE COMMAND…` for testscript: it runs a command and requires its exit code.
 func Status(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)

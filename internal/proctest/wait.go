@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// Patience bounds the waits for a state. It only ends a test that hangs: on a
-// machine that is busy with other work every step is slow.
+// Patience bounds the waits for a state. It is long because every step is slow on a busy machine; it only
+// ends a test that hangs.
 const Patience = 3 * time.Minute
 
-// Eventually waits until ok is true and fails the test if it is not within
-// Patience. The message is optional: a format and its arguments. An argument of
-// type func() any is called after the wait, to show the last state.
+// Eventually waits until ok returns true, and fails the test after Patience. The message is optional: a
+// format and its arguments. An argument of type func() any is called after the wait, to show the last state.
 func Eventually(tb testing.TB, ok func() bool, msgAndArgs ...any) {
 	tb.Helper()
 	if !Poll(Patience, ok) {
@@ -20,7 +19,7 @@ func Eventually(tb testing.TB, ok func() bool, msgAndArgs ...any) {
 	}
 }
 
-// Never fails the test if ok becomes true within d.
+// Never fails the test if ok returns true within d.
 func Never(tb testing.TB, d time.Duration, ok func() bool, msgAndArgs ...any) {
 	tb.Helper()
 	if Poll(d, ok) {
@@ -28,8 +27,7 @@ func Never(tb testing.TB, d time.Duration, ok func() bool, msgAndArgs ...any) {
 	}
 }
 
-// Receive waits for a value on c, or its end, and fails the test if neither
-// comes within Patience.
+// Receive waits until c has a value or is closed, and fails the test after Patience.
 func Receive[T any](tb testing.TB, c <-chan T, msgAndArgs ...any) (v T) {
 	tb.Helper()
 	timer := time.NewTimer(Patience)
@@ -42,8 +40,8 @@ func Receive[T any](tb testing.TB, c <-chan T, msgAndArgs ...any) (v T) {
 	return v
 }
 
-// Poll reports whether ok becomes true within d. It calls ok at once, then
-// after pauses that grow from 1 ms to 25 ms, and once more at the end.
+// Poll reports whether ok returns true within d. It calls ok at once, then after pauses that grow from 1 ms
+// to 25 ms, and once more at the end.
 func Poll(d time.Duration, ok func() bool) bool {
 	deadline := time.NewTimer(d)
 	defer deadline.Stop()
@@ -59,7 +57,7 @@ func Poll(d time.Duration, ok func() bool) bool {
 	return true
 }
 
-// Pass lets time pass, for tests whose subject is a duration.
+// Pass waits for d. It is for tests whose subject is a duration, such as an outage.
 func Pass(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -2,9 +2,8 @@ package redistest
 
 import "go.uber.org/goleak"
 
-// IgnoreRedial is for test binaries that cut connections of go-redis: after many
-// failed dials a goroutine of the pool redials every second, and ends up to a
-// second after its client was closed. goleak waits for less than that.
+// IgnoreRedial makes goleak ignore the goroutine in which a pool of go-redis redials every second after many
+// failed dials. It may end a second after its client was closed, and goleak waits for less than that.
 //
 //	goleak.VerifyTestMain(redistest.Wrap(m), redistest.IgnoreRedial())
 func IgnoreRedial() goleak.Option {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// pendingMax is the number of last bytes of a request that traps match.
+// pendingMax is how many of a request's last bytes a trap matches.
 const pendingMax = 256 << 10
 
 // link is one proxied connection. Proxy.mu guards request, armed and silent.
@@ -18,8 +18,8 @@ type link struct {
 	once           sync.Once
 
 	request []byte // what the client sent since the server's last bytes
-	armed   *trap  // the link is cut when the answer arrives
-	silent  bool   // an answer was swallowed
+	armed   *trap  // the link is cut when the reply arrives
+	silent  bool   // a reply was dropped
 }
 
 // reset closes both sides, the client's with RST.
@@ -32,7 +32,7 @@ func (l *link) reset() {
 	})
 }
 
-// connect dials the target for an accepted connection and pumps until it ends.
+// connect dials the target for an accepted connection and copies both directions until the connection ends.
 func (p *Proxy) connect(ln net.Listener, conn net.Conn) {
 	client := conn.(*net.TCPConn) //nolint:forcetypeassert // from a TCP listener
 	dialer := net.Dialer{Timeout: 5 * time.Second}
@@ -64,7 +64,7 @@ func (p *Proxy) connect(ln net.Listener, conn net.Conn) {
 	p.mu.Unlock()
 }
 
-// pump copies one direction; pass decides about each chunk.
+// pump copies one direction. It forwards a chunk if pass returns true.
 func pump(l *link, from, to *net.TCPConn, pass func(*link, []byte) bool) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -115,7 +115,7 @@ func (p *Proxy) onRequest(l *link, chunk []byte) bool {
 	return true
 }
 
-// onReply reports whether to forward a chunk from the server, after its delay.
+// onReply waits for the delay and reports whether to forward a chunk from the server.
 func (p *Proxy) onReply(l *link, _ []byte) bool {
 	p.mu.Lock()
 	l.request = l.request[:0]

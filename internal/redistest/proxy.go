@@ -11,9 +11,8 @@ import (
 	"reprise/internal/devredis/redisproc"
 )
 
-// Proxy forwards TCP connections to a server and breaks them on demand. It does
-// not depend on the protocol. A request is what the client has sent on a
-// connection since the server's last bytes. Safe for concurrent use.
+// Proxy forwards TCP connections to a server and breaks them on demand. It works with every protocol. A
+// request is what the client has sent on a connection since the server's last bytes. Safe for concurrent use.
 type Proxy struct {
 	target string
 	addr   string
@@ -24,15 +23,15 @@ type Proxy struct {
 	links    map[*link]struct{}
 	closed   bool
 	muted    bool          // Blackhole
-	delay    time.Duration // before each chunk of an answer
+	delay    time.Duration // before each chunk of a reply
 	traps    []*trap
 }
 
 // trap is a one-shot fault.
 type trap struct {
 	match  func(request []byte) bool
-	before bool // cut instead of forwarding; otherwise cut when the answer arrives
-	mute   bool // forward it, and Blackhole from its answer on
+	before bool // cut instead of forwarding; otherwise cut when the reply arrives
+	mute   bool // forward it, and Blackhole from its reply on
 	fired  chan struct{}
 }
 
@@ -67,37 +66,34 @@ func (p *Proxy) Cut() {
 	p.cutLocked()
 }
 
-// Blackhole forwards requests and drops every answer until Restore. Connections
-// are accepted and stay open.
+// Blackhole forwards requests and drops every reply until Restore. Connections are accepted and stay open.
 func (p *Proxy) Blackhole() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.muted = true
 }
 
-// Delay delays every chunk of an answer by d; 0 ends it.
+// Delay delays every chunk of a reply by d; 0 ends the delay.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// LoseReply cuts the connection of the next matching request after the server has
-// answered it and before the client gets a byte of the answer. The channel is
-// closed when that has happened. It works once.
+// LoseReply cuts the connection of the next matching request after the server has sent the reply and before
+// the client gets a byte of it. The channel is closed then. LoseReply works once.
 func (p *Proxy) LoseReply(match func(request []byte) bool) <-chan struct{} {
 	return p.set(&trap{match: match, fired: make(chan struct{})})
 }
 
-// LoseRequest cuts the connection of the next matching request instead of
-// forwarding the chunk that completes the match. It works once.
+// LoseRequest cuts the connection of the next matching request instead of forwarding the chunk that completes
+// the match. The channel is closed then. LoseRequest works once.
 func (p *Proxy) LoseRequest(match func(request []byte) bool) <-chan struct{} {
 	return p.set(&trap{match: match, before: true, fired: make(chan struct{})})
 }
 
-// BlackholeAt is Blackhole from the next matching request on: the server gets that
-// request and its answer is dropped. The channel is closed before a later answer
-// can pass. It works once.
+// BlackholeAt starts Blackhole at the next matching request: the server gets that request and its reply is
+// dropped. The channel is closed before a later reply can pass. BlackholeAt works once.
 func (p *Proxy) BlackholeAt(match func(request []byte) bool) <-chan struct{} {
 	return p.set(&trap{match: match, mute: true, fired: make(chan struct{})})
 }
@@ -114,8 +110,8 @@ func Containing(texts ...string) func(request []byte) bool {
 	}
 }
 
-// Restore ends Cut, Blackhole and Delay. Connections that lost an
-// answer are reset; traps stay set.
+// Restore ends Cut, Blackhole and Delay. Connections that lost a reply are reset; faults that wait for a
+// matching request stay set.
 func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

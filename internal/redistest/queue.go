@@ -13,8 +13,8 @@ import (
 	"reprise/internal/queue/asynqkey"
 )
 
-// LeaseOver is the age at which asynq takes a task from its worker: a lease of
-// 30 s, 30 s of grace, and 1 s because scores are whole seconds.
+// LeaseOver is the age of a lease at which asynq delivers its task again: 30 s of lease, 30 s of grace, and 1
+// s because scores are whole seconds.
 const LeaseOver = 61 * time.Second
 
 // age lowers all scores of a sorted set by ARGV[1] and returns their number.
@@ -23,19 +23,17 @@ local members = redis.call('ZRANGE', KEYS[1], 0, -1)
 for _, m in ipairs(members) do redis.call('ZINCRBY', KEYS[1], -tonumber(ARGV[1]), m) end
 return #members`)
 
-// AgeLeases makes the leases of all active tasks of a queue older by d (rounded
-// up to seconds) and returns their number. From LeaseOver on asynq recovers the
-// tasks: they move to retry as "task lease expired".
+// AgeLeases makes the leases of all active tasks of a queue older by d (rounded up to seconds) and returns
+// their number. From LeaseOver on asynq recovers the tasks: they move to retry as "task lease expired".
 //
-// An asynq server recovers tasks when it starts and every 60 s. A live worker
-// extends its leases every 5 s, so AgeLeases is for dead or frozen workers.
+// An asynq server recovers tasks when it starts and every 60 s. A running worker extends its leases every 5
+// s, so AgeLeases works for workers that are killed or stopped.
 func AgeLeases(ctx context.Context, rdb redis.UniversalClient, queue string, d time.Duration) (int, error) {
 	return ageSet(ctx, rdb, asynqkey.Of(queue, asynqkey.Lease), d)
 }
 
-// AgeRetries makes the retries of a queue due sooner by d (rounded up to seconds)
-// and returns their number. Due tasks become pending at the next
-// DelayedTaskCheckInterval of a server.
+// AgeRetries makes the retries of a queue due sooner by d (rounded up to seconds) and returns their number.
+// Due tasks become pending at the next DelayedTaskCheckInterval of a server.
 func AgeRetries(ctx context.Context, rdb redis.UniversalClient, queue string, d time.Duration) (int, error) {
 	return ageSet(ctx, rdb, asynqkey.Of(queue, asynqkey.Retry), d)
 }
@@ -51,14 +49,13 @@ func ageSet(ctx context.Context, rdb redis.UniversalClient, key string, d time.D
 // Counts are the numbers of tasks of a queue in each of asynq's states.
 type Counts struct{ Pending, Active, Scheduled, Retry, Archived, Completed int }
 
-// Total is the number of all tasks in the queue.
+// Total returns the number of all tasks in the queue.
 func (c Counts) Total() int {
 	return c.Pending + c.Active + c.Scheduled + c.Retry + c.Archived + c.Completed
 }
 
-// CountTasks reads the counts of a queue in one transaction, so that a task that
-// moves is counted once. All are 0 for an unknown queue, on which asynq's
-// Inspector fails.
+// CountTasks reads the counts of a queue in one transaction, so that a task that moves is counted once. All
+// counts are 0 for an unknown queue, for which asynq's Inspector returns an error.
 func CountTasks(ctx context.Context, rdb redis.UniversalClient, queue string) (Counts, error) {
 	var c Counts
 	into := []*int{&c.Pending, &c.Active, &c.Scheduled, &c.Retry, &c.Archived, &c.Completed}
@@ -81,8 +78,8 @@ func CountTasks(ctx context.Context, rdb redis.UniversalClient, queue string) (C
 	return c, nil
 }
 
-// TaskState returns asynq's state of a task: pending, active, scheduled, retry,
-// archived or completed; "" if the queue has no such task.
+// TaskState returns asynq's state of a task: pending, active, scheduled, retry, archived or completed; "" if
+// the queue has no such task.
 func TaskState(ctx context.Context, rdb redis.UniversalClient, queue, id string) (string, error) {
 	state, err := rdb.HGet(ctx, asynqkey.Task(queue, id), "state").Result()
 	if err != nil && !errors.Is(err, redis.Nil) {

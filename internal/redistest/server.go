@@ -12,8 +12,8 @@ import (
 	"reprise/internal/devredis/redisproc"
 )
 
-// Server is a redis-server for one test. Its methods fail the test on an error,
-// so call them from the test's goroutine.
+// Server is a redis-server for one test. Its methods fail the test on an error, so call them from the test's
+// goroutine.
 type Server struct {
 	tb       testing.TB
 	conf     redisproc.Config
@@ -25,8 +25,7 @@ type Server struct {
 // Option is an option of NewServer.
 type Option func(*Server)
 
-// AOF enables the append-only file, which keeps data over Kill and Start; fsync
-// is always, everysec or no.
+// AOF enables the append-only file, which keeps data over Kill and Start; fsync is always, everysec or no.
 func AOF(fsync string) Option {
 	return func(s *Server) { s.conf.Args = append(s.conf.Args, "--appendonly", "yes", "--appendfsync", fsync) }
 }
@@ -44,8 +43,8 @@ func config(dir string, args ...string) redisproc.Config {
 	return redisproc.Config{Dir: dir, Log: filepath.Join(dir, "redis.log"), Args: args, Death: syscall.SIGKILL}
 }
 
-// NewServer starts a redis-server on a loopback port, without persistence unless
-// an option enables it. It is killed when the test ends.
+// NewServer starts a redis-server on a loopback port, without persistence unless an option enables it. It is
+// killed when the test ends.
 func NewServer(tb testing.TB, opts ...Option) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, conf: config(tb.TempDir())}
@@ -61,8 +60,8 @@ func NewServer(tb testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// Start starts the server again after Kill or Stop, with the same port and folder,
-// and waits until it has loaded its data.
+// Start starts the server again after Kill or Stop, with the same port and folder, and waits until it has
+// loaded its data.
 func (s *Server) Start() {
 	s.tb.Helper()
 	proc, err := redisproc.Start(context.Background(), s.conf)
@@ -87,13 +86,13 @@ func (s *Server) Stop() {
 	s.proc = nil
 }
 
-// Addr is host:port. Restarts keep it.
+// Addr returns host:port. Restarts keep it.
 func (s *Server) Addr() string { return s.addr }
 
-// Dir is the folder of the server's data and log.
+// Dir returns the folder of the server's data and log.
 func (s *Server) Dir() string { return s.conf.Dir }
 
-// URL is the URL of database 0, with the password if there is one.
+// URL returns the URL of database 0, with the password if there is one.
 func (s *Server) URL() string {
 	u := url.URL{Scheme: "redis", Host: s.addr, Path: "/0"}
 	if s.password != "" {

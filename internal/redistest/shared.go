@@ -14,8 +14,8 @@ import (
 	"reprise/internal/devredis/redisproc"
 )
 
-// databases is the number of logical databases of the shared server, the limit of
-// concurrent tests of one binary that use DB.
+// databases is the number of logical databases of the shared server, the limit of concurrent tests of one
+// binary that use DB.
 const databases = 1024
 
 // shared is the redis-server of this test binary. The first DB starts it.
@@ -27,8 +27,7 @@ var shared struct {
 	free chan int
 }
 
-// M wraps a *testing.M. Its Run also ends the shared server, before
-// goleak.VerifyTestMain checks for leaks.
+// M wraps a *testing.M. Its Run also ends the shared server, before goleak.VerifyTestMain checks for leaks.
 type M struct{ m *testing.M }
 
 // Wrap returns an M.
@@ -58,9 +57,9 @@ func startShared() {
 	}
 }
 
-// DB returns a client on an empty logical database that no other test uses. The
-// client is closed at the end of the test. For a client with other options use
-// Addr and DB of its Options(), not a copy: go-redis has replaced zero values there.
+// DB returns a client on an empty logical database that no other test uses. The client is closed at the end
+// of the test. For a client with other options use Addr and DB of its Options(), not a copy: go-redis has
+// replaced zero values there.
 func DB(tb testing.TB) *redis.Client {
 	tb.Helper()
 	shared.once.Do(startShared)
@@ -86,7 +85,7 @@ func DB(tb testing.TB) *redis.Client {
 	return rdb
 }
 
-// URL is the URL of the server and database of a client of DB.
+// URL returns the URL of a client's server and database. The client comes from DB.
 func URL(rdb *redis.Client) string {
 	return fmt.Sprintf("redis://%s/%d", rdb.Options().Addr, rdb.Options().DB)
 }

@@ -13,9 +13,8 @@ const (
 	header = 44
 )
 
-// WAV returns noise of length d as PCM, 8 kHz, 8 bit, mono: a header of 44
-// bytes and 8,000 bytes a second. Equal seeds give equal bytes, different seeds
-// different content.
+// WAV returns noise of length d as PCM, 8 kHz, 8 bit, mono: a header of 44 bytes and 8,000 bytes a second.
+// Equal seeds give equal bytes, different seeds different content.
 func WAV(d time.Duration, seed string) []byte {
 	data := int(d.Seconds() * rate)
 	b := make([]byte, 0, header+data)

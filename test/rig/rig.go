@@ -1,5 +1,5 @@
-// Package rig starts what the processes of Reprise need in a test: a
-// redis-server behind a proxy, a SQLite store and the AudD simulator.
+// Package rig starts what the processes of Reprise need in a test: a redis-server behind a proxy, a SQLite
+// store and the AudD simulator.
 package rig
 
 import (
@@ -18,8 +18,7 @@ import (
 	"reprise/store"
 )
 
-// Rig belongs to one test. Its methods fail the test on an error, so call them
-// from the test's goroutine.
+// Rig belongs to one test. Its methods fail the test on an error, so call them from the test's goroutine.
 type Rig struct {
 	T         *testing.T
 	Server    *redistest.Server
@@ -44,8 +43,7 @@ func New(t *testing.T, cfg auddsim.Config, redisOptions ...redistest.Option) *Ri
 	return r
 }
 
-// Bare starts a rig without a simulator and without a store; its folder for the
-// store exists.
+// Bare starts a rig without a simulator and without a store; its folder for the store exists.
 func Bare(t *testing.T, redisOptions ...redistest.Option) *Rig {
 	t.Helper()
 	r := &Rig{T: t, Server: redistest.NewServer(t, redisOptions...), Dir: t.TempDir(), Token: "rig-token-7d1f"}
@@ -66,20 +64,19 @@ func (r *Rig) OpenStore() {
 	r.Store = s
 }
 
-// StoreFile is the SQLite file. Its folder holds nothing else.
+// StoreFile returns the SQLite file. Its folder has no other files before the store is opened.
 func (r *Rig) StoreFile() string { return filepath.Join(r.Dir, "store", "reprise.db") }
 
-// StoreURL is the store's URL for commands.
+// StoreURL returns the store's URL for commands.
 func (r *Rig) StoreURL() string { return "sqlite:" + r.StoreFile() }
 
-// RedisURL is the URL of Redis behind the proxy.
+// RedisURL returns the URL of Redis behind the proxy.
 func (r *Rig) RedisURL() string {
 	return strings.Replace(r.Server.URL(), r.Server.Addr(), r.Proxy.Addr(), 1)
 }
 
-// Env is the environment of a command: Redis behind the proxy, the store, the
-// token and a JSON log at level debug. Of two values of a variable the later
-// one counts, so callers append theirs.
+// Env returns the environment of a command: Redis behind the proxy, the store, the token and a JSON log at
+// level debug. Of two values of a variable the later one counts, so callers append theirs.
 func (r *Rig) Env() []string {
 	return []string{
 		"REPRISE_REDIS_URL=" + r.RedisURL(), "REPRISE_STORE_URL=" + r.StoreURL(), "AUDD_API_TOKEN=" + r.Token,
@@ -93,7 +90,7 @@ func (r *Rig) Worker(flags ...string) *proctest.Process {
 	return r.WorkerWith(nil, flags...)
 }
 
-// WorkerWith is Worker with more environment variables.
+// WorkerWith starts a worker as Worker does, with more environment variables.
 func (r *Rig) WorkerWith(env []string, flags ...string) *proctest.Process {
 	r.T.Helper()
 	args := append([]string{"run", "--admin", "127.0.0.1:0", "--base-url", r.Sim.URL, "--enterprise-url", r.Sim.EnterpriseURL}, flags...)

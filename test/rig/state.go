@@ -24,8 +24,7 @@ func (r *Rig) Counts(queue string) redistest.Counts {
 	return n
 }
 
-// WaitIdle waits until every task of a queue is completed or archived, and
-// returns the counts.
+// WaitIdle waits until every task of a queue is completed or archived, and returns the counts.
 func (r *Rig) WaitIdle(queue string) (last redistest.Counts) {
 	r.T.Helper()
 	proctest.Eventually(r.T, func() bool {
@@ -45,7 +44,7 @@ func (r *Rig) WaitHeld(n int) []auddsim.Held {
 	return held
 }
 
-// Status returns what the store knows about a task.
+// Status returns a task's state in the store.
 func (r *Rig) Status(p tasks.Payload) store.TaskStatus {
 	r.T.Helper()
 	s, err := r.Store.TaskStatus(r.T.Context(), p.Key)
@@ -85,9 +84,8 @@ func (r *Rig) Requests(p tasks.Payload) []auddsim.Request {
 	return r.Sim.Requests(auddsim.Filter{Path: string(p.Path), Name: filepath.Base(p.Input.Path)})
 }
 
-// ExpireLeases makes asynq's leases in a queue look as if their worker had been
-// silent for a minute, and returns how many there are. A worker that starts
-// afterwards takes those tasks over.
+// ExpireLeases makes asynq's leases in a queue as old as if their worker had been silent for a minute, and
+// returns their number. A worker that starts afterwards takes those tasks over.
 func (r *Rig) ExpireLeases(queue string) int {
 	r.T.Helper()
 	n, err := redistest.AgeLeases(r.T.Context(), r.Redis, queue, redistest.LeaseOver)
@@ -95,8 +93,8 @@ func (r *Rig) ExpireLeases(queue string) int {
 	return n
 }
 
-// LockStore begins a transaction in the SQLite file, IMMEDIATE or EXCLUSIVE,
-// and holds it until unlock is called.
+// LockStore begins a transaction in the SQLite file, IMMEDIATE or EXCLUSIVE, and holds it until unlock is
+// called.
 func (r *Rig) LockStore(kind string) (unlock func()) {
 	r.T.Helper()
 	db, err := sql.Open("sqlite", fmt.Sprintf("%s?_pragma=busy_timeout(%d)", r.StoreFile(), proctest.Patience.Milliseconds()))

@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// Ports are below Linux's ephemeral range (32768 and up), so that no outgoing
-// connection takes the port of a server that is down for a moment.
+// Ports are below Linux's ephemeral range (32768 and up), so that no outgoing connection takes the port of a
+// server that is down for a moment.
 const firstPort, lastPort = 18000, 32000
 
 // Listen opens a listener on a free loopback port below the ephemeral range.

@@ -39,8 +39,7 @@ func Find() (string, error) {
 	return path, nil
 }
 
-// Config configures a redis-server. It has no persistence unless Args enable it,
-// and never evicts keys.
+// Config configures a redis-server. It has no persistence unless Args enable it, and never evicts keys.
 type Config struct {
 	Dir    string         // data folder
 	Socket string         // unix socket to listen on; empty: a TCP port of 127.0.0.1
@@ -68,9 +67,8 @@ type Process struct {
 	Port int    // 0 for a socket
 }
 
-// Start runs a redis-server and waits until it has loaded its data. It returns
-// an error that quotes the log if the server ends, or is not ready when ctx ends
-// or after a minute.
+// Start runs a redis-server and waits until it has loaded its data. It returns an error that quotes the log
+// if the server ends, or is not ready when ctx ends or after a minute.
 func Start(ctx context.Context, c Config) (*Process, error) {
 	binary, err := Find()
 	if err != nil {
@@ -131,10 +129,9 @@ func waitReady(ctx context.Context, p *child.Process, network, addr string) erro
 	}
 }
 
-// probe returns nil when the server at the address has loaded its data, and
-// errOther when it is not the process pid. A server that requires a password is
-// not asked for its process id. probe uses no go-redis client, which would log
-// every failed dial.
+// probe returns nil when the server at the address has loaded its data, and errOther when it is not the
+// process pid. A server that requires a password is not asked for its process id. probe uses no go-redis
+// client, which would log every failed dial.
 func probe(ctx context.Context, network, addr string, pid int) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
