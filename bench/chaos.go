@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/spf13/pflag"
 
 	"reprise/admission"
 	"reprise/internal/auddsim"
@@ -29,7 +29,7 @@ const permitTTL = 12 * time.Second
 // newChaos measures what is spent twice while half of the workers are killed repeatedly: at the simulator,
 // the units over the day's budget and the requests that it refuses for rate or permits; in Redis, after the
 // drain, the permits that were not released.
-func newChaos(flags *flag.FlagSet) measurement {
+func newChaos(flags *pflag.FlagSet) measurement {
 	var set chaosSettings
 	set.add(flags, "how long workers are killed and started")
 	flags.DurationVar(&set.every, "every", 5*time.Second, "time between two kills")

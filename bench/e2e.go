@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+	"github.com/spf13/pflag"
 
 	"reprise/internal/devredis/redisproc"
 	"reprise/internal/queue"
@@ -39,7 +39,7 @@ const e2eMaxRate = 6000
 
 // newE2E compares whole processes: files in, HTTP calls to a simulator process, results in SQLite. The bare
 // side is a process with an asynq server whose handler makes the same call and stores nothing.
-func newE2E(flags *flag.FlagSet) measurement {
+func newE2E(flags *pflag.FlagSet) measurement {
 	var set e2eSettings
 	flags.IntVar(&set.rounds, "rounds", 5, "rounds per latency; the figures are medians")
 	flags.DurationVar(&set.seconds, "seconds", 10*time.Second, "how long each side of a round is measured, from its first task on")
@@ -201,7 +201,7 @@ func (set *e2eSettings) count(ctx context.Context, p *proc) (pace, error) {
 
 // newBareProcess runs the bare side of e2e until ctx ends: an asynq server whose handler reads the file of a
 // task, posts it and stores nothing.
-func newBareProcess(flags *flag.FlagSet) measurement {
+func newBareProcess(flags *pflag.FlagSet) measurement {
 	addr := flags.String("redis", "127.0.0.1:6379", "address of Redis")
 	url := flags.String("url", "http://127.0.0.1:8700/", "address of the simulator")
 	slots := flags.Int("slots", 64, "tasks worked on at once")

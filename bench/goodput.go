@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+	"github.com/spf13/pflag"
 
 	"reprise/audd"
 	"reprise/internal/auddsim"
@@ -32,7 +32,7 @@ var simAllows = min(simRate, simPermits/simLatency.Seconds())
 // newGoodput measures at the simulator how much of a quota is used: by eight worker processes with the limits
 // in their settings, by eight without them, and by asynq alone at three concurrencies, of which the best
 // counts.
-func newGoodput(flags *flag.FlagSet) measurement {
+func newGoodput(flags *pflag.FlagSet) measurement {
 	var set goodputSettings
 	set.add(flags, "how long requests are counted")
 	flags.DurationVar(&set.warmup, "warmup", 10*time.Second, "how long each part runs before that")

@@ -7,22 +7,21 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"maps"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
-	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reprise/internal/cli"
 )
 
 // benchmark is one case.
 type benchmark struct {
 	about string // one line: the figures, and what they are compared with
 	// new declares the flags of the case. The returned function runs after they are parsed.
-	new       func(flags *flag.FlagSet) measurement
+	new       func(flags *pflag.FlagSet) measurement
 	mayBeZero []string // flags whose number may be 0; other numbers must be positive
 }
 
@@ -32,90 +31,59 @@ type measurement func(ctx context.Context, dir string) (report, error)
 
 // cases are all benchmarks by name.
 var cases = map[string]benchmark{
-	"chaos-admission": {"workers killed again and again: units overspent, permits not released", newChaos, []string{"day-units"}},
-	"e2e":             {"tasks a second of whole processes, HTTP and SQL included, against bare asynq", newE2E, nil},
-	"e2e-bare":        {"the bare side of e2e; e2e starts it as a process", newBareProcess, nil},
-	"goodput":         {"the used share of a quota, and the 429s on the way", newGoodput, []string{"warmup", "retry-after"}},
-	"memory":          {"growth of a worker's memory by one large enterprise file", newMemory, nil},
-	"overhead":        {"tasks a second through every gate, against bare asynq", newOverhead, nil},
-	"store":           {"settlements a second, against plain inserts", newStore, nil},
+	"chaos-admission": {"Kill workers repeatedly: units overspent, permits not released", newChaos, []string{"day-units"}},
+	"e2e":             {"Tasks a second of whole processes, HTTP and SQL included, against bare asynq", newE2E, nil},
+	"e2e-bare":        {"The bare side of e2e, which e2e starts as a process", newBareProcess, nil},
+	"goodput":         {"The used share of a quota, and the 429s on the way", newGoodput, []string{"warmup", "retry-after"}},
+	"memory":          {"Growth of a worker's memory by one large enterprise file", newMemory, nil},
+	"overhead":        {"Tasks a second through every gate, against bare asynq", newOverhead, nil},
+	"store":           {"Settlements a second, against plain inserts", newStore, nil},
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+func main() { program.Main() }
+
+var program = cli.Program{
+	New: newRoot, Failed: cli.Failed, Interrupted: 130,
+	ExitCodes: []cli.ExitCode{
+		{Code: cli.OK, Meaning: "measured"}, {Code: cli.Failed, Meaning: "a case failed"}, {Code: cli.Usage, Meaning: "wrong usage"},
+	},
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) == 0 || slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0]) {
-		printCases(stdout)
-		return 0
+func newRoot(*cli.Process) *cobra.Command {
+	root := &cobra.Command{Use: "bench", Short: "Measure Reprise and print ratios"}
+	for name, b := range cases {
+		root.AddCommand(b.command(name))
 	}
-	c, known := cases[args[0]]
-	if !known {
-		fmt.Fprintf(stderr, "bench: unknown case %q\n", args[0])
-		printCases(stderr)
-		return 1
-	}
-	if err := c.run(ctx, args, stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(stderr, "bench: %s: %s\n", args[0], err)
-		return 1
-	}
-	return 0
+	return root
 }
 
-func printCases(out io.Writer) {
-	var list report
-	list.header = []string{"CASE", ""}
-	for _, name := range slices.Sorted(maps.Keys(cases)) {
-		list.rows = append(list.rows, []string{name, cases[name].about})
+func (b benchmark) command(name string) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: b.about, Args: cobra.NoArgs}
+	parent := cmd.Flags().String("dir", os.TempDir(), "folder for files and databases")
+	measure := b.new(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if err := b.checkNumbers(cmd.Flags()); err != nil {
+			return err
+		}
+		dir, err := os.MkdirTemp(*parent, "reprise-bench-")
+		if err != nil {
+			return fmt.Errorf("make a folder for the case: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		r, err := measure(cmd.Context(), dir)
+		return errors.Join(err, r.print(cmd.OutOrStdout(), err == nil))
 	}
-	fmt.Fprintln(out, "usage: go run ./bench CASE [flags]   (CASE -h lists its flags)")
-	_ = list.printTable(out) // a closed out cannot be reported
-}
-
-// run parses the flags behind the name of the case, measures in a new folder and prints the report.
-func (b benchmark) run(ctx context.Context, args []string, out io.Writer) (err error) {
-	flags := flag.NewFlagSet("bench "+args[0], flag.ContinueOnError)
-	flags.SetOutput(out)
-	parent := flags.String("dir", os.TempDir(), "folder for files and databases")
-	measure := b.new(flags)
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
-	}
-	if err := b.checkNumbers(flags); err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp(*parent, "reprise-bench-")
-	if err != nil {
-		return fmt.Errorf("make a folder for the case: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r, err := measure(ctx, dir)
-	return errors.Join(err, r.print(out, err == nil))
+	return cmd
 }
 
 // checkNumbers returns an error for each number that is out of range.
-func (b benchmark) checkNumbers(flags *flag.FlagSet) error {
+func (b benchmark) checkNumbers(flags *pflag.FlagSet) error {
 	var errs []error
-	flags.VisitAll(func(f *flag.Flag) {
-		least := int64(1)
-		if slices.Contains(b.mayBeZero, f.Name) {
-			least = 0
-		}
-		number := least
-		switch v := f.Value.(flag.Getter).Get().(type) { //nolint:forcetypeassert // every flag of package flag is a Getter
-		case int:
-			number = int64(v)
-		case int64:
-			number = v
-		case time.Duration:
-			number = int64(v)
-		}
-		if number < least {
-			errs = append(errs, fmt.Errorf("--%s %s is too small", f.Name, f.Value))
+	flags.VisitAll(func(f *pflag.Flag) {
+		value := f.Value.String()
+		zero := value == "0" || value == "0s"
+		if f.Value.Type() != "string" && (value[0] == '-' || zero && !slices.Contains(b.mayBeZero, f.Name)) {
+			errs = append(errs, cli.Errorf(cli.Usage, "--%s %s is too small", f.Name, value))
 		}
 	})
 	return errors.Join(errs...)

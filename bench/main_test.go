@@ -8,15 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"reprise/internal/cli"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestCasesAreListedWithoutArguments(t *testing.T) {
+func TestHelpListsTheCases(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{nil, {"-h"}, {"--help"}} {
+	for arg, code := range map[string]int{"-h": cli.OK, "--help": cli.OK, "": cli.Usage} {
 		var out, errs bytes.Buffer
-		require.Zero(t, run(t.Context(), args, &out, &errs))
+		require.Equal(t, code, program.Run(t.Context(), cli.Process{Args: strings.Fields(arg), Out: &out, Err: &errs}))
 		for name, c := range cases {
 			require.Contains(t, out.String(), name)
 			require.Contains(t, out.String(), c.about)
@@ -25,12 +27,12 @@ func TestCasesAreListedWithoutArguments(t *testing.T) {
 	}
 }
 
-func TestUnknownCaseIsAnErrorThatListsTheCases(t *testing.T) {
+func TestUnknownCaseErrorPointsToTheHelp(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	require.Equal(t, 1, run(t.Context(), []string{"nothing"}, &out, &errs))
-	require.Contains(t, errs.String(), `unknown case "nothing"`)
-	require.Contains(t, errs.String(), "store")
+	require.Equal(t, cli.Usage, program.Run(t.Context(), cli.Process{Args: []string{"nothing"}, Out: &out, Err: &errs}))
+	require.Contains(t, errs.String(), `unknown command "nothing"`)
+	require.Contains(t, errs.String(), "bench --help")
 	require.Empty(t, out.String())
 }
 
@@ -38,13 +40,13 @@ func TestEveryCaseHasHelpForItsFlags(t *testing.T) {
 	t.Parallel()
 	for name := range cases {
 		var out, errs bytes.Buffer
-		require.Zero(t, run(t.Context(), []string{name, "-h"}, &out, &errs), name)
+		require.Zero(t, program.Run(t.Context(), cli.Process{Args: []string{name, "-h"}, Out: &out, Err: &errs}), name)
 		require.Empty(t, errs.String(), name)
 		require.NotEmpty(t, out.String(), name)
 	}
 }
 
-func TestNumbersThatAreTooSmallAreNamed(t *testing.T) {
+func TestWrongFlagValuesAreNamed(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
 		"--round 0s is too small":        {"store", "--round=0"},
@@ -56,7 +58,7 @@ func TestNumbersThatAreTooSmallAreNamed(t *testing.T) {
 		"is not a duration of 0 or more": {"e2e", "--latencies=-1s"},
 	} {
 		var out, errs bytes.Buffer
-		require.Equal(t, 1, run(t.Context(), args, &out, &errs))
+		require.NotZero(t, program.Run(t.Context(), cli.Process{Args: args, Out: &out, Err: &errs}))
 		require.Contains(t, errs.String(), want)
 		require.Empty(t, out.String())
 	}
@@ -80,7 +82,7 @@ func TestMedianOfOddAndEvenNumberOfValues(t *testing.T) {
 func lastLine(t *testing.T, args ...string) map[string]float64 {
 	t.Helper()
 	var out, errs bytes.Buffer
-	require.Zero(t, run(t.Context(), args, &out, &errs), errs.String())
+	require.Zero(t, program.Run(t.Context(), cli.Process{Args: args, Out: &out, Err: &errs}), errs.String())
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Greater(t, len(lines), 1, "a table precedes the JSON")
 	var figures map[string]float64

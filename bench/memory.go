@@ -5,13 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"reprise/internal/auddsim"
 	"reprise/internal/queue"
@@ -23,7 +24,7 @@ const mib = 1 << 20
 
 // newMemory compares a worker's peak memory (VmHWM) while it sends one large enterprise file with its memory
 // before the task (VmRSS). The file is pseudo-random, so that it cannot be compressed.
-func newMemory(flags *flag.FlagSet) measurement {
+func newMemory(flags *pflag.FlagSet) measurement {
 	size := flags.Int64("mib", 1024, "size of the file in MiB; --dir needs that much space")
 	return func(ctx context.Context, dir string) (report, error) {
 		m, err := measureMemory(ctx, dir, *size)

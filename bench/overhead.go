@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+	"github.com/spf13/pflag"
 
 	"reprise/admission"
 	"reprise/store"
@@ -38,7 +38,7 @@ const overheadGroup = "bench"
 // Redis, queues, interval, slots and number of asynq servers. The governed side is a whole worker with every
 // gate, AIMD, breaker and a group; only the HTTP exchange and SQL are replaced. The handler of the bare side
 // returns at once.
-func newOverhead(flags *flag.FlagSet) measurement {
+func newOverhead(flags *pflag.FlagSet) measurement {
 	var set overheadSettings
 	flags.IntVar(&set.tasks, "tasks", 15000, "tasks per side of a round")
 	flags.IntVar(&set.warm, "warm", 2000, "of them completed before the measurement starts")

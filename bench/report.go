@@ -22,20 +22,6 @@ func (r report) print(out io.Writer, figures bool) error {
 	if len(r.header) == 0 {
 		return nil
 	}
-	if err := r.printTable(out); err != nil {
-		return err
-	}
-	if !figures {
-		return nil
-	}
-	if err := json.NewEncoder(out).Encode(r.figures); err != nil {
-		return fmt.Errorf("print figures: %w", err)
-	}
-	return nil
-}
-
-// printTable prints the rows under the header, in columns.
-func (r report) printTable(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	for _, row := range slices.Concat([][]string{r.header}, r.rows) {
 		row = append(row, make([]string, len(r.header)-len(row))...) // a short row would end the column
@@ -43,6 +29,12 @@ func (r report) printTable(out io.Writer) error {
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print table: %w", err)
+	}
+	if !figures {
+		return nil
+	}
+	if err := json.NewEncoder(out).Encode(r.figures); err != nil {
+		return fmt.Errorf("print figures: %w", err)
 	}
 	return nil
 }

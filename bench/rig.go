@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"reprise/internal/auddsim"
 )
@@ -34,7 +35,7 @@ type fleetFlags struct {
 	workers, slots int
 }
 
-func (f *fleetFlags) add(flags *flag.FlagSet, seconds string) {
+func (f *fleetFlags) add(flags *pflag.FlagSet, seconds string) {
 	flags.DurationVar(&f.seconds, "seconds", time.Minute, seconds)
 	flags.IntVar(&f.workers, "workers", 8, "worker processes")
 	flags.IntVar(&f.slots, "slots", 16, "tasks a worker process works on at once")

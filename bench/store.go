@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"reprise/store"
@@ -28,7 +28,7 @@ type storeSettings struct {
 // the same rows by one writer that puts one settlement per caller into a transaction. The share shows the
 // cost of idempotency, ordering and group commit. The case measures fsync, so --dir must not be on a memory
 // disk.
-func newStore(flags *flag.FlagSet) measurement {
+func newStore(flags *pflag.FlagSet) measurement {
 	var set storeSettings
 	flags.IntVar(&set.callers, "callers", 32, "goroutines that settle at the same time")
 	flags.IntVar(&set.rounds, "rounds", 5, "rounds; the figures are medians")

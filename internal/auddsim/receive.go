@@ -11,6 +11,7 @@ import (
 	"mime/multipart"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -209,24 +210,16 @@ func (b *body) Read(p []byte) (int, error) {
 
 // fire runs the trips that are due after n bytes.
 func (b *body) fire(n int64) error {
-	if b.err != nil {
-		return b.err
-	}
-	waiting := b.trips[:0:0]
-	due := b.trips
-	b.trips = nil
-	for _, t := range due {
-		if t.at > n {
-			waiting = append(waiting, t)
-			continue
+	for b.err == nil {
+		i := slices.IndexFunc(b.trips, func(t trip) bool { return t.at <= n })
+		if i < 0 {
+			break
 		}
-		if err := t.fire(); err != nil {
-			b.err = err
-			return err
-		}
+		due := b.trips[i]
+		b.trips = slices.Delete(b.trips, i, i+1)
+		b.err = due.fire()
 	}
-	b.trips = waiting
-	return nil
+	return b.err
 }
 
 // drain reads to the end and runs the remaining trips, which lie behind the end of the body.

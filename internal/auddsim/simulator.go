@@ -83,9 +83,6 @@ func (s *Simulator) Limits(path string) Limits { return s.limiter(path).get() }
 // SetToken adds or changes a token, from the next request on.
 func (s *Simulator) SetToken(t Token) { s.tokens.set(t) }
 
-// Revoke makes 900 the response to a token, from the next request on.
-func (s *Simulator) Revoke(token string) { s.tokens.set(Token{Value: token, Code: 900}) }
-
 // Hold holds matching requests at a stage and returns the id of the hold. It panics on an invalid hold.
 func (s *Simulator) Hold(h Hold) string {
 	if err := h.Validate(); err != nil {

@@ -13,15 +13,16 @@ import (
 )
 
 // Process is a started command. Methods that wait or send a signal fail the test on an error, so call them
-// from the test's goroutine.
+// from the test's goroutine. Kill and ExitCode are those of the child.
 type Process struct {
+	*child.Process
+
 	// Name is the name in messages.
 	Name string
 	// Out collects stdout, Log stderr.
 	Out, Log Output
 
-	tb    testing.TB
-	child *child.Process
+	tb testing.TB
 }
 
 // Start starts a command that Build built, in an empty folder, with these environment variables, PATH and an
@@ -58,7 +59,7 @@ func Launch(tb testing.TB, name string, cmd *exec.Cmd) *Process {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p.child = c
+	p.Process = c
 	tb.Cleanup(func() {
 		p.Kill()
 		if tb.Failed() {
@@ -74,7 +75,7 @@ func Launch(tb testing.TB, name string, cmd *exec.Cmd) *Process {
 // Signal sends sig to the process.
 func (p *Process) Signal(sig os.Signal) {
 	p.tb.Helper()
-	if err := p.child.Signal(sig); err != nil {
+	if err := p.Process.Signal(sig); err != nil {
 		p.tb.Fatal(err)
 	}
 }
@@ -94,29 +95,23 @@ func (p *Process) Stop(within time.Duration) {
 	}
 }
 
-// Kill ends a running process with SIGKILL and waits for its end.
-func (p *Process) Kill() { p.child.Kill() }
-
 // Wait waits for the end and returns the exit code, -1 for an end by a signal.
 func (p *Process) Wait(within time.Duration) int {
 	p.tb.Helper()
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	select {
-	case <-p.child.Done():
+	case <-p.Done():
 	case <-timer.C:
 		p.tb.Fatalf("%s did not end within %s", p.Name, within)
 	}
 	return p.ExitCode()
 }
 
-// ExitCode returns the exit code; -1 while the process runs and after an end by a signal.
-func (p *Process) ExitCode() int { return p.child.ExitCode() }
-
 // Running reports whether the process has not ended.
 func (p *Process) Running() bool {
 	select {
-	case <-p.child.Done():
+	case <-p.Done():
 		return false
 	default:
 		return true

@@ -26,7 +26,7 @@ func TestNewTokenInAStartedWorkerEndsTheAuthenticationHalt(t *testing.T) {
 	old := f.worker(f.as(oldToken))
 	f.waitDone(f.send("", "before", 10))
 
-	f.Sim.Revoke(oldToken)
+	f.Sim.SetToken(auddsim.Token{Value: oldToken, Code: 900})
 	refused := f.send("", "refused", 60)
 	f.waitPaused(recognize, "auto:halt")
 	require.Equal(t, string(tasks.Authentication), f.source(mainSource).Halt)
@@ -62,7 +62,7 @@ func TestRevokingOneOfTwoTokensArchivesNoTask(t *testing.T) {
 	})
 	payloads := f.send("", "revoked", 200)
 	proctest.Eventually(t, func() bool { return f.Sim.Sums().Units >= 60 })
-	f.Sim.Revoke(first)
+	f.Sim.SetToken(auddsim.Token{Value: first, Code: 900})
 	proctest.Eventually(t, func() bool { return f.source("one").Halt != "" }, "three refusals halt the source")
 	proctest.Eventually(t, func() bool { return f.source("one").InFlight == 0 }, "calls in flight have ended")
 	halted := time.Now()
