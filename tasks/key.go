@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,12 +15,10 @@ type field struct {
 	value func(Params) string // "" = AudD's default, not hashed
 }
 
-// keyFields lists the parameters that are part of the key, besides path and
-// content: those that change AudD's answer. max_units only bounds cost and the
-// source of a recognition only routes the call, so they are not part of it. An
-// upload's source is, because a catalog slot belongs to an account. The
-// defaults of skip, every and limit are those of AudD's own tools. Changing a
-// row changes keys and testdata/keys.golden.
+// keyFields lists the parameters that are part of the key, besides path and content. They change AudD's result.
+// max_units only bounds cost, and the source of a recognition only routes the call, so the key does not contain them.
+// An upload's source is part of its key, because a catalog slot belongs to an account. The defaults of skip, every and
+// limit are those of AudD's own tools. A change of a row changes keys and testdata/keys.golden.
 var keyFields = map[Path][]field{
 	Recognize: {
 		{"return", func(p Params) string { return strings.Join(sortedSet(p.Return), ",") }},
@@ -41,22 +39,19 @@ var keyFields = map[Path][]field{
 	},
 }
 
-// keyText encodes the hash: base32 in lower case, without padding.
+// keyText is base32 in lower case without padding.
 var keyText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// keyDomain is the start of the hashed text, so that no other hash of this
-// module equals a key. Its number rises if the derivation changes.
+// keyDomain begins the hashed text, so no other hash of this module equals a key. Its number changes with the
+// derivation.
 const keyDomain = "reprise task key 1\n"
 
-// Key identifies the work and is the asynq task id: "<path>_" and 52 lower-case
-// base32 characters of a SHA-256 over path, content and parameters. It has no
-// slash, because asynqmon cannot address ids with one.
+// Key returns the identity of the work, which is the asynq task id: "<path>_" and 52 lower-case base32 characters of a
+// SHA-256 over path, content and parameters. It has no slash, because asynqmon cannot address ids with one.
 //
-// The content of a file is its SHA-256. The content of a clip is the SHA-256 of
-// the original recording and the cut, because encoders produce different bytes
-// for the same clip. The content of a URL is CanonicalURL. Each value is hashed
-// with its name and length, so that different values never produce the same
-// text. A parameter at its default is not hashed.
+// The content of a file is its SHA-256. The content of a clip is the SHA-256 of the original recording and the cut,
+// because encoders produce different bytes for the same clip. The content of a URL is CanonicalURL. Each value is hashed
+// with its name and length, so different values never produce the same text. A parameter at its default is not hashed.
 func Key(path Path, in Input, params Params) string {
 	hashed := make([]byte, 0, 256)
 	line := func(name, value string) {
@@ -84,27 +79,22 @@ func Key(path Path, in Input, params Params) string {
 	return string(path) + "_" + keyText.EncodeToString(sum[:])
 }
 
-// plain normalizes a name or hash: trimmed, lower case.
+// plain returns a name or hash trimmed and in lower case.
 func plain(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
+// sortedSet returns the values in their plain form, sorted and without duplicates; nil if there are none.
 func sortedSet(values []string) []string {
-	if len(values) == 0 {
-		return nil
-	}
-	seen := map[string]bool{}
 	var out []string
 	for _, v := range values {
-		v = plain(v)
-		if v != "" && !seen[v] {
-			seen[v] = true
+		if v = plain(v); v != "" {
 			out = append(out, v)
 		}
 	}
-	sort.Strings(out)
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
-// text formats a parameter; nil and the default are "".
+// text returns a parameter as text, "" for nil and the default.
 func text[T comparable](v *T, def T) string {
 	if v == nil || *v == def {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTaskOptionsReachTheQueue(t *testing.T) {
+func TestEnqueuedTaskHasTheDocumentedOptions(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
 	opt := asynq.RedisClientOpt{Addr: server.Addr()}
@@ -56,7 +56,7 @@ func TestTaskRejectsInvalidGroupsAndKeys(t *testing.T) {
 	assert.ErrorContains(t, err, "key does not match")
 }
 
-func TestTaskOptionsFitAsynq(t *testing.T) {
+func TestTaskOptionsAreWithinTheLimitsOfAsynq(t *testing.T) {
 	t.Parallel()
 	assert.LessOrEqual(t, MaxRetry, math.MaxInt32, "asynq stores 32 bits")
 	assert.Greater(t, MaxRetry, 1_000_000, "far above every budget")
@@ -70,7 +70,7 @@ func TestTaskOptionsFitAsynq(t *testing.T) {
 	assert.Equal(t, 10*time.Minute, Upload.CallTimeout())
 }
 
-func TestURLExpiresAtItsTime(t *testing.T) {
+func TestURLHasExpiredFromItsExpiryTimeOn(t *testing.T) {
 	t.Parallel()
 	in := Input{ExpiresAt: 100}
 	assert.False(t, in.ExpiredAt(time.Unix(99, 999)))

@@ -2,12 +2,10 @@ package tasks
 
 import "slices"
 
-// Outcome is the result of one attempt. The words are the same in code, logs,
-// metrics, archive reasons and documentation.
+// Outcome is the result of one attempt. Code, logs, metrics, archive reasons and documentation use the same words.
 type Outcome string
 
-// The closed set of outcomes. The table in retrypolicy/doc.go says when each
-// one occurs and what follows from it.
+// The closed set of outcomes. The table in retrypolicy/doc.go says when each one occurs and what follows.
 const (
 	Match             Outcome = "match"
 	NoMatch           Outcome = "no_match"
@@ -46,9 +44,8 @@ var Outcomes = []Outcome{
 	StoreDown, Crash, Expired, Unknown,
 }
 
-// AccountOutcomes lists the outcomes with which AudD refuses an account, not a
-// task: tasks archived with one of them can be replayed as soon as the source
-// works again.
+// AccountOutcomes lists the outcomes with which AudD refuses an account, not a task. A task that was archived with one
+// of these outcomes can be replayed when the source works again.
 var AccountOutcomes = []Outcome{Authentication, Quota, Subscription, Blocked}
 
 // RefusesAccount reports whether o is one of AccountOutcomes.
@@ -91,8 +88,8 @@ const (
 	HaltSource HaltScope = "source" // the source on every path
 )
 
-// LatchEffect is what one attempt does to its upload's latch, the durable row
-// that allows one send. Recognitions have no latch.
+// LatchEffect is the effect of one attempt on its upload's latch, the durable row that allows one send. Recognitions
+// have no latch.
 type LatchEffect string
 
 // The closed set of latch effects.
@@ -102,4 +99,14 @@ const (
 	LatchRejected  LatchEffect = "rejected"  // AudD rejected this content or request
 	LatchUncertain LatchEffect = "uncertain" // the upload may have arrived: an operator decides
 	LatchUntouched LatchEffect = "untouched" // no effect; never reported to the ledger
+)
+
+// QuotaFull is what happens to a task when a unit budget or the account's
+// quota at AudD is used up and no other source can take the task.
+type QuotaFull string
+
+// The closed set of reactions to a used-up quota.
+const (
+	QuotaWait     QuotaFull = "wait"      // the task waits until the quota is back; the default
+	QuotaFailFast QuotaFull = "fail_fast" // the task is archived, replayable
 )

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Path is one of the three kinds of AudD call. They differ in cost and risk,
-// so each has its own queue, slots, limits and timeouts.
+// Path is a kind of AudD call. The three paths differ in cost and risk, so each has its own queue, slots, limits and
+// timeouts.
 type Path string
 
 // The closed set of paths.
@@ -21,7 +21,7 @@ const (
 // Paths lists every path in a stable order.
 var Paths = []Path{Recognize, Enterprise, Upload}
 
-// ParsePath turns a name into a Path.
+// ParsePath returns the path with a name, or an error.
 func ParsePath(name string) (Path, error) {
 	for _, p := range Paths {
 		if string(p) == name {
@@ -31,17 +31,17 @@ func ParsePath(name string) (Path, error) {
 	return "", fmt.Errorf("unknown path %q: must be recognize, enterprise or upload", name)
 }
 
-// Type is the asynq task type of the path, for example "audd:recognize".
+// Type returns the asynq task type of the path, for example "audd:recognize".
 func (p Path) Type() string { return "audd:" + string(p) }
 
-// pathOfType is the inverse of Type.
+// pathOfType returns the path of an asynq task type; false for other types.
 func pathOfType(typ string) (Path, bool) {
 	p, err := ParsePath(strings.TrimPrefix(typ, "audd:"))
 	return p, err == nil && p.Type() == typ
 }
 
-// CallTimeout is the time that Timeout reserves for one AudD call on the path:
-// 60 s, 1 h and 10 min, the defaults of the AudD client (audd.Timeouts).
+// CallTimeout returns the time that Timeout reserves for one AudD call on the path. It is the default of the AudD
+// client (audd.Timeouts): 60 s for recognize, 1 h for enterprise, 10 min for upload.
 func (p Path) CallTimeout() time.Duration {
 	switch p {
 	case Enterprise:
@@ -53,8 +53,7 @@ func (p Path) CallTimeout() time.Duration {
 	}
 }
 
-// Queue is the asynq queue of a path and an optional group:
-// "recognize" or "recognize.ugc".
+// Queue returns the asynq queue of a path and an optional group: "recognize" or "recognize.ugc".
 func (p Path) Queue(group string) string {
 	if group == "" {
 		return string(p)
@@ -62,7 +61,7 @@ func (p Path) Queue(group string) string {
 	return string(p) + "." + group
 }
 
-// SplitQueue is the inverse of Path.Queue. Other queue names are an error.
+// SplitQueue returns the path and group of a queue that Path.Queue has named. Other queue names are an error.
 func SplitQueue(queue string) (p Path, group string, err error) {
 	name, group, grouped := strings.Cut(queue, ".")
 	p, err = ParsePath(name)
@@ -75,9 +74,8 @@ func SplitQueue(queue string) (p Path, group string, err error) {
 	return p, group, nil
 }
 
-// ValidateGroup checks the name of a group: up to 63 lower-case letters,
-// digits, "-" and "_", beginning with a letter or digit, so that it fits into
-// Redis keys, metric labels and URLs. "" means no group and is valid.
+// ValidateGroup returns an error unless a group's name fits into Redis keys, metric labels and URLs: up to 63
+// lower-case letters, digits, "-" and "_", beginning with a letter or digit. "" means no group and is valid.
 func ValidateGroup(group string) error {
 	if len(group) > 63 {
 		return fmt.Errorf("group of %d characters: must be at most 63", len(group))

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestSplitQueueIsTheInverseOfQueue(t *testing.T) {
+func TestSplitQueueReadsEveryNameThatQueueReturns(t *testing.T) {
 	t.Parallel()
 	for _, path := range Paths {
 		for group, want := range map[string]string{"": string(path), "ugc": string(path) + ".ugc", "a-b_c9": string(path) + ".a-b_c9"} {

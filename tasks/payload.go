@@ -5,15 +5,13 @@ import (
 	"time"
 )
 
-// PayloadVersion is the version this build writes and the newest it reads.
+// PayloadVersion is the version that this build writes and the newest that it reads.
 //
-// A worker rejects unknown fields, because ignoring a bound or a parameter
-// costs money or gives a wrong answer. A new field therefore needs a new
-// version, written only by payloads that use the field.
+// A worker rejects unknown fields, because a worker that ignores a bound or a parameter costs money or stores a wrong
+// result. A new field therefore needs a new version, which only payloads with that field use.
 const PayloadVersion = 1
 
-// Bounds on the fields of a payload. They prevent overflow in arithmetic and
-// keep payloads small.
+// Limits of the fields of a payload. They prevent overflow in arithmetic and keep payloads small.
 const (
 	MaxURL     = 8 << 10            // bytes
 	MaxPath    = 4 << 10            // bytes
@@ -22,7 +20,7 @@ const (
 	MaxClip    = 64                 // bytes
 )
 
-// InputKind is where the audio is.
+// InputKind says where the audio is.
 type InputKind string
 
 // The closed set of input kinds.
@@ -32,20 +30,19 @@ const (
 	SpoolInput InputKind = "spool" // an object in the shared spool
 )
 
-// Input references the audio of a task. It never holds audio.
+// Input references the audio of a task. It never contains audio.
 type Input struct {
 	Kind InputKind `json:"kind"`
 	// Path is the absolute file path, or the spool object's name.
 	Path string `json:"path,omitempty"`
-	// URL may carry a signature; it is shown only without its query (RedactURL).
+	// URL may contain a signature. Show it only through RedactURL.
 	URL string `json:"url,omitempty"`
 	// Size is the length of the file in bytes; 0 for URLs.
 	Size int64 `json:"size,omitempty"`
 	// SHA256 is the hash of the content in lower-case hex; empty for URLs.
 	SHA256 string `json:"sha256,omitempty"`
-	// Clip describes how the audio was cut ("12s@25%", "900s@1800s") from the
-	// recording whose content hash is OriginSHA256. Both are empty for a whole
-	// recording. SHA256, Size and Seconds describe the clip.
+	// Clip describes how the audio was cut ("12s@25%", "900s@1800s") from the recording whose content hash is
+	// OriginSHA256. Clip and OriginSHA256 are empty for a whole recording. SHA256, Size and Seconds describe the clip.
 	Clip         string `json:"clip,omitempty"`
 	OriginSHA256 string `json:"origin_sha256,omitempty"`
 	// Seconds is the measured duration of the audio, 0 if unknown.
@@ -54,8 +51,7 @@ type Input struct {
 	ExpiresAt int64 `json:"expires_at,omitempty"`
 }
 
-// Params are the parameters of the call to AudD. The table in key.go says
-// which of them are part of the key.
+// Params are the parameters of the call to AudD. The table in key.go lists those that are part of the key.
 type Params struct {
 	// Return lists metadata providers (recognize only): apple_music, spotify,
 	// deezer, musicbrainz.
@@ -70,8 +66,7 @@ type Params struct {
 	// SkipFirstSeconds excludes UseTimecode.
 	SkipFirstSeconds int  `json:"skip_first_seconds,omitempty"`
 	UseTimecode      bool `json:"use_timecode,omitempty"`
-	// AccurateOffsets asks for start and end within a chunk; nil = true, the
-	// value AudD's SDKs send.
+	// AccurateOffsets requests start and end within a chunk; nil = true, the value that AudD's SDKs send.
 	AccurateOffsets *bool `json:"accurate_offsets,omitempty"`
 
 	// AudioID is the catalog slot of an upload.
@@ -79,8 +74,8 @@ type Params struct {
 	// Source pins the task to one upstream account; required for an upload.
 	Source string `json:"source,omitempty"`
 
-	// Verifies is set in a recognition that the worker enqueues to find out
-	// whether an uncertain upload arrived; nil in every other task.
+	// Verifies is set in a recognition that the worker enqueues to check whether an uncertain upload arrived; nil in
+	// every other task.
 	Verifies *Verification `json:"verifies,omitempty"`
 }
 
@@ -88,14 +83,14 @@ type Params struct {
 type Verification struct {
 	Key        string `json:"key"`        // of the upload
 	Generation int64  `json:"generation"` // of the upload in the ledger
-	Try        int    `json:"try"`        // from 1; each try is a task of its own
+	Try        int    `json:"try"`        // from 1; each try is a separate task
 }
 
-// String is part of the task's key.
+// String returns the text that is part of the task's key.
 func (v Verification) String() string { return fmt.Sprintf("%s@%d#%d", v.Key, v.Generation, v.Try) }
 
-// Payload is the data of a task: input reference, hash and parameters. It holds
-// no audio and no token. Build it with New.
+// Payload is the data of a task: input reference, hash and parameters. It contains no audio and no token. New builds
+// it.
 type Payload struct {
 	Version int    `json:"v"`
 	Path    Path   `json:"path"`

@@ -2,16 +2,14 @@ package tasks
 
 import "math"
 
-// ChunkSeconds is the length of audio that AudD bills as one enterprise request
-// (AudD's enterprise documentation and OpenAPI description).
+// ChunkSeconds is the length of audio that AudD bills as one enterprise request (AudD's enterprise documentation and
+// OpenAPI description).
 const ChunkSeconds = 12
 
-// Units returns an upper bound on the units AudD bills for one call, and whether
-// there is a bound. recognize and upload cost 1. enterprise costs 1 per 12 s
-// scanned: n = ceil((duration − skip_first_seconds)/12), at least 1; with skip s
-// and every e, ⌊n/(s+e)⌋·e + min(n mod (s+e), e). limit lowers the bound only if
-// limitCountsChunks is set, because AudD's sources disagree on its unit. If the
-// duration is unknown, MaxUnits is the bound.
+// Units returns an upper bound on the units that AudD bills for one call, and whether there is a bound. recognize and
+// upload cost 1. enterprise costs 1 per 12 s scanned: n = ceil((duration − skip_first_seconds)/12), at least 1; with
+// skip s and every e, ⌊n/(s+e)⌋·e + min(n mod (s+e), e). limit lowers the bound only if limitCountsChunks is set,
+// because AudD's sources disagree on its unit. If the duration is unknown, MaxUnits is the bound.
 func (p Payload) Units(limitCountsChunks bool) (units int64, bounded bool) {
 	if p.Path != Enterprise {
 		return 1, true
@@ -21,15 +19,11 @@ func (p Payload) Units(limitCountsChunks bool) (units int64, bounded bool) {
 		limit = int64(*p.Params.Limit)
 	}
 	if p.Input.Seconds <= 0 {
-		switch {
-		case p.MaxUnits > 0 && limit > 0:
+		if p.MaxUnits > 0 && limit > 0 {
 			return min(p.MaxUnits, limit), true
-		case p.MaxUnits > 0:
-			return p.MaxUnits, true
-		case limit > 0:
-			return limit, true
 		}
-		return 0, false
+		units = max(p.MaxUnits, limit)
+		return units, units > 0
 	}
 	n := int64(math.Ceil((p.Input.Seconds - float64(p.Params.SkipFirstSeconds)) / ChunkSeconds))
 	n = max(n, 1)

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestUnitsBoundTheBill(t *testing.T) {
+func TestUnitsReturnsTheMostThatACallMayCost(t *testing.T) {
 	t.Parallel()
 	const hour = 3600
 	for name, tc := range map[string]struct {
@@ -57,7 +57,7 @@ func TestUnitsBoundTheBill(t *testing.T) {
 }
 
 // The property compares the formula with counting chunk by chunk.
-func TestUnitsEqualTheNumberOfScannedChunks(t *testing.T) {
+func TestUnitsEqualsTheNumberOfScannedChunks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		chunks := rapid.IntRange(1, 400).Draw(t, "chunks")

@@ -2,26 +2,23 @@ package tasks
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
-// signing is one scheme for signing URLs. If all parameters of needs are
-// present, those of needs and drops belong to the signature, not to the content.
+// signing is one scheme for signing URLs. If a URL has all parameters of needs, the parameters of needs and drops belong
+// to the signature, not to the content.
 type signing struct {
 	scheme string
 	needs  []string
 	drops  []string
 }
 
-// signings lists the known schemes, with parameter names in lower case. Names
-// such as "token" or "policy" may also identify content, so a scheme applies
-// only when it is complete: treating two recordings as one gives a wrong
-// answer, while treating a signature as content only costs one more call.
-// Changing a row changes keys.
+// signings lists the known schemes, with parameter names in lower case. A name such as "token" or "policy" may also
+// identify content, so a scheme applies only when it is complete. Two recordings that are taken for one give a wrong
+// result; a signature that is taken for content costs one more call. A change of a row changes keys.
 var signings = []signing{
 	{"AWS SigV4, S3-compatible", []string{"x-amz-signature"}, []string{
 		"x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-expires", "x-amz-signedheaders",
@@ -59,13 +56,11 @@ var signings = []signing{
 	{"exp and hmac", []string{"exp", "hmac"}, nil},
 }
 
-// CanonicalURL returns the URL that identifies the content: lower-case scheme
-// and host, no default port, no password, unnecessary percent escapes removed,
-// parameters sorted by name (equal names keep their order), known signatures
-// removed. User name and fragment stay, because they may identify the content.
-// Text that does not parse is returned trimmed.
+// CanonicalURL returns the URL that identifies the content: lower-case scheme and host, no default port, no password,
+// no unnecessary percent escapes, parameters sorted by name (equal names keep their order), no known signature. User
+// name and fragment stay, because they may identify the content. Text that does not parse is returned trimmed.
 //
-// The result is for hashing and may still hold a secret: never display it.
+// The result is for hashing and may contain a secret: never display it.
 func CanonicalURL(raw string) string {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || u.Host == "" {
@@ -103,28 +98,17 @@ func canonicalHost(scheme string, u *url.URL) string {
 	return host + ":" + port
 }
 
-// escapeSpaces percent-encodes white space, which sorting may otherwise move to
-// the end of the URL, where the next reader trims it.
+// escapeSpaces percent-encodes white space. Sorting may otherwise move it to the end of the URL, where the next reader
+// trims it.
 func escapeSpaces(query string) string {
-	var b strings.Builder
-	for i := 0; i < len(query); {
-		r, n := utf8.DecodeRuneInString(query[i:])
-		if part := query[i : i+n]; unicode.IsSpace(r) {
-			b.WriteString(url.PathEscape(part))
-		} else {
-			b.WriteString(part)
-		}
-		i += n
-	}
-	return b.String()
+	return spaces.ReplaceAllStringFunc(query, url.PathEscape)
 }
 
-// canonicalQuery works on the raw text, because decoding drops pairs that do
-// not decode and would make different URLs equal.
+var spaces = regexp.MustCompile(`[\s\v\x{85}\x{A0}\pZ]+`)
+
+// canonicalQuery returns the pairs of a query sorted and without signatures. It works on the raw text, because decoding
+// drops pairs that do not decode and would make different URLs equal.
 func canonicalQuery(raw string) string {
-	if raw == "" {
-		return ""
-	}
 	type pair struct{ name, text string }
 	var pairs []pair
 	have := map[string]bool{}
@@ -140,17 +124,14 @@ func canonicalQuery(raw string) string {
 	signature := signatureOf(have)
 	pairs = slices.DeleteFunc(pairs, func(p pair) bool { return signature[strings.ToLower(p.name)] })
 	slices.SortStableFunc(pairs, func(a, b pair) int { return strings.Compare(a.name, b.name) })
-	var b strings.Builder
+	texts := make([]string, len(pairs))
 	for i, p := range pairs {
-		if i > 0 {
-			b.WriteByte('&')
-		}
-		b.WriteString(p.text)
+		texts[i] = p.text
 	}
-	return b.String()
+	return strings.Join(texts, "&")
 }
 
-// signatureOf returns the parameters that belong to complete signatures.
+// signatureOf returns the parameters in have that belong to complete signatures.
 func signatureOf(have map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	for _, s := range signings {
@@ -164,13 +145,9 @@ func signatureOf(have map[string]bool) map[string]bool {
 	return out
 }
 
-// plainEscapes decodes percent escapes of unreserved characters (RFC 3986,
-// section 6.2.2) and writes the others in upper case. Text with an invalid
-// escape is returned unchanged, because decoding could create a new escape.
+// plainEscapes decodes percent escapes of unreserved characters (RFC 3986, section 6.2.2) and writes the others in
+// upper case. It returns text with an invalid escape unchanged, because decoding could create a new escape.
 func plainEscapes(s string) string {
-	if strings.IndexByte(s, '%') < 0 {
-		return s
-	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] != '%' {
@@ -195,8 +172,8 @@ func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// RedactURL returns the URL without user, query and fragment, safe for logs,
-// errors, metrics and pages. Text that does not parse becomes "(unreadable URL)".
+// RedactURL returns the URL without user, query and fragment, for logs, errors, metrics and pages. It returns
+// "(unreadable URL)" for text that does not parse.
 func RedactURL(raw string) string {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || u.Host == "" {

@@ -10,17 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// Providers lists the values AudD accepts in `return`. AudD removed napster in
-// 2026 (AudD Go and PHP READMEs).
+// Providers lists the values that AudD accepts in `return`. AudD removed napster in 2026 (AudD Go and PHP READMEs).
 var Providers = []string{"apple_music", "spotify", "deezer", "musicbrainz"}
 
-// faults collects validation errors in a stable order. The messages name fields
-// and numbers and quote no text, because any text may be a signed URL.
+// faults collects validation errors in a stable order. The messages name fields and numbers and quote no text, because
+// any text may be a signed URL.
 type faults []error
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
-// Error is one line, because it becomes part of an archive reason.
+// Error returns one line, because it becomes part of an archive reason.
 func (f faults) Error() string {
 	return strings.ReplaceAll(errors.Join(f...).Error(), "\n", "; ")
 }
@@ -28,8 +27,7 @@ func (f faults) Error() string {
 // Unwrap returns the single errors.
 func (f faults) Unwrap() []error { return f }
 
-// Validate reports every invalid field of the payload by name, in a stable
-// order. It quotes no text of the payload.
+// Validate reports every invalid field of the payload by name, in a stable order. It quotes no text of the payload.
 func (p Payload) Validate() error {
 	var f faults
 	if p.Version != PayloadVersion {
