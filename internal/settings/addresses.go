@@ -29,8 +29,8 @@ type Store struct {
 	URL string `mapstructure:"url" secret:"url"`
 }
 
-// CheckFolder refuses a SQLite store in a folder that does not exist: a typo
-// would create an empty store, which does not know what was paid for.
+// CheckFolder refuses a SQLite store in a folder that does not exist. A typo would create an empty store, and settled
+// tasks would be paid for again.
 func (s Store) CheckFolder() error {
 	path, ok := strings.CutPrefix(s.URL, "sqlite:")
 	if !ok || strings.TrimSpace(path) == "" {
@@ -43,14 +43,14 @@ func (s Store) CheckFolder() error {
 	return nil
 }
 
-// Reaching adds to an error from connecting to Redis what to check. It shows no
-// address, which may hold a password.
+// Reaching adds to an error from connecting to Redis what the user can check. It shows no address, because an address
+// may contain a password.
 func (Redis) Reaching(err error) error {
 	return fmt.Errorf("%w: check that it runs and that redis.url (%s or --redis) is its address", err, EnvName("redis.url"))
 }
 
-// Addresses are those of a running `worker dev`. Only the owner can read their
-// file: the Redis URL may hold a password.
+// Addresses are the addresses of a running `worker dev`. Only the owner can read their file, because the Redis URL may
+// contain a password.
 type Addresses struct {
 	Redis     string `json:"redis"`
 	Store     string `json:"store"`
@@ -59,34 +59,31 @@ type Addresses struct {
 	PID       int    `json:"pid"`
 }
 
-// ErrNoRedis says how to set the Redis URL when there is none.
+// ErrNoRedis means that no Redis URL is set. Its text says how to set one.
 var ErrNoRedis = errors.New("no Redis URL: set REPRISE_REDIS_URL or --redis, or start `go run ./cmd/worker dev`")
 
-// DataDir is the data folder: the flag, else REPRISE_DATA, else .reprise.
+// DataDir returns the data folder: the flag, else REPRISE_DATA, else .reprise.
 func DataDir(flag string, environ []string) string {
 	return cmp.Or(flag, Getenv(environ, EnvPrefix+"DATA"), DefaultData)
 }
 
-// WriteAddresses writes a to the data folder, which it creates. The file is
-// replaced atomically.
+// WriteAddresses writes a to the data folder, which it creates. It replaces the file atomically.
 func WriteAddresses(dir string, a Addresses) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create data folder: %w", err)
-	}
-	raw, err := json.MarshalIndent(a, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode addresses: %w", err)
 	}
 	tmp, err := os.CreateTemp(dir, addressesFile+".*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("write addresses: %w", err)
 	}
-	defer os.Remove(tmp.Name()) // gone already once renamed
-	_, werr := tmp.Write(append(raw, '\n'))
-	if err := errors.Join(werr, tmp.Sync(), tmp.Close()); err != nil {
-		return fmt.Errorf("write addresses: %w", err)
+	defer os.Remove(tmp.Name()) // fails after the rename
+	enc := json.NewEncoder(tmp)
+	enc.SetIndent("", "  ")
+	err = errors.Join(enc.Encode(a), tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), filepath.Join(dir, addressesFile))
 	}
-	if err := os.Rename(tmp.Name(), filepath.Join(dir, addressesFile)); err != nil {
+	if err != nil {
 		return fmt.Errorf("write addresses: %w", err)
 	}
 	return nil
@@ -101,9 +98,8 @@ func RemoveAddresses(dir string) error {
 	return nil
 }
 
-// ReadAddresses returns the addresses of the `worker dev` that runs on a data
-// folder. Without one it returns an error wrapping ErrNoRedis, also when the
-// file of an ended process is left.
+// ReadAddresses returns the addresses of the `worker dev` that runs on a data folder. Its error wraps ErrNoRedis if
+// none runs there, also when an ended process has left its file.
 func ReadAddresses(dir string) (Addresses, error) {
 	raw, err := os.ReadFile(filepath.Join(dir, addressesFile))
 	if errors.Is(err, fs.ErrNotExist) {

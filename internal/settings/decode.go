@@ -13,15 +13,13 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 )
 
-// Share is a part of a whole, from 0 to 1. Settings write it as 70% or 0.7; a
-// bare 70 could mean either and is refused.
+// Share is a part of a whole, from 0 to 1. Settings write it as 70% or 0.7. A bare 70 is refused as ambiguous.
 type Share float64
 
-// argument is the value of a variable or flag. Unlike text in a file it may stand
-// for a number, a switch or a list.
+// argument is the value of a variable or flag. Unlike text in a file it may stand for a number, a switch or a list.
 type argument string
 
-// as converts t to what the type is written as in a file, if it can.
+// as returns t as a file would hold a value of the type, or as text if t has no such form.
 func (t argument) as(typ reflect.Type) any {
 	trimmed := strings.TrimSpace(string(t))
 	var value any
@@ -47,9 +45,8 @@ func (t argument) as(typ reflect.Type) any {
 	return value
 }
 
-// convert is the decode hook: it checks a value against the type of its field.
-// mapstructure would make 1 of 1.5, and a nanosecond of a duration without a
-// unit.
+// convert is the decode hook. It checks a value against the type of its field. Without it mapstructure reads 1.5 as 1,
+// and a duration without a unit as nanoseconds.
 func convert(from, to reflect.Value) (any, error) {
 	raw := from.Interface()
 	if t, ok := raw.(argument); ok {
@@ -99,7 +96,7 @@ func convert(from, to reflect.Value) (any, error) {
 	return expect(value.CanInt(), "a whole number")
 }
 
-// share reads 70% or 0.7.
+// share returns 70% or 0.7 as 0.7.
 func share(raw any) (any, error) {
 	part, err := 0.0, strconv.ErrSyntax
 	switch v := raw.(type) {
@@ -119,7 +116,7 @@ func share(raw any) (any, error) {
 	return part, nil
 }
 
-// kindOf names the kind of a value in a file, without the value.
+// kindOf returns the kind of a value in a file in words, without the value.
 func kindOf(raw any) string {
 	switch raw.(type) {
 	case string:
@@ -138,11 +135,10 @@ func kindOf(raw any) string {
 
 var errBlank = errors.New("is blank: give a value or leave the key out")
 
-// brackets are how mapstructure names an element of a list or a map.
+// brackets match an element of a list or a map in mapstructure's names.
 var brackets = regexp.MustCompile(`\[(.*?)\]`)
 
-// decode writes values into the struct that into points to and returns an error
-// for each of a wrong type.
+// decode writes values into the struct that into points to. It returns an error for each value of a wrong type.
 func decode(values map[string]any, into any) []error {
 	dec, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: into, DecodeHook: convert, MapFieldName: snake})
 	if err == nil {
@@ -151,8 +147,8 @@ func decode(values map[string]any, into any) []error {
 	return decodeErrors(err)
 }
 
-// decodeErrors lists the errors of the fields in the tree that mapstructure
-// returns. The text of other errors may show a secret.
+// decodeErrors lists the errors of the fields in the tree that mapstructure returns. It replaces other errors, whose
+// text may show a secret.
 func decodeErrors(err error) (out []error) {
 	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
 	case nil:
@@ -170,7 +166,7 @@ func decodeErrors(err error) (out []error) {
 	return out
 }
 
-// dotted is mapstructure's name of a key with dots before the names in maps.
+// dotted returns mapstructure's name of a key with dots before the names in maps.
 func dotted(name string) string {
 	return brackets.ReplaceAllStringFunc(name, func(s string) string {
 		if _, err := strconv.Atoi(s[1 : len(s)-1]); err == nil {

@@ -3,30 +3,30 @@ package settings
 import (
 	"fmt"
 	"regexp"
-	"reprise/internal/text"
 	"slices"
 	"strings"
+
+	"reprise/internal/text"
 )
 
 // EnvPrefix begins the name of every environment variable that is read here.
 const EnvPrefix = "REPRISE_"
 
-// otherVariables are no settings of any command: the folder of worker dev, the
-// settings file, and the folder that docker compose mounts.
+// otherVariables are valid, but belong to no setting: the folder of worker dev, the settings file, and the folder that
+// docker compose mounts.
 var otherVariables = []string{"DATA", "CONFIG", "AUDIO"}
 
-// kubernetes matches the variables that Kubernetes sets in every container for
-// a service named reprise or reprise-redis, with the address in them, because a
-// setting may have such a name.
+// kubernetes matches the variables that Kubernetes sets in every container for a service named reprise or
+// reprise-redis. It matches the address in the value, too, because a setting may have such a name.
 var kubernetes = regexp.MustCompile(`^REPRISE_(.+_)?(SERVICE_HOST=|SERVICE_PORT(_\w+)?=\d|PORT=\w+://|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?=)`)
 
-// EnvName is the environment variable of a key.
+// EnvName returns the environment variable of a key.
 func EnvName(key string) string {
 	return EnvPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key))
 }
 
-// Getenv returns the value of a variable in environ, as os.Environ returns it;
-// the last of several counts.
+// Getenv returns the value of a variable in environ, a list as os.Environ returns it. If the variable occurs several
+// times, the last value counts.
 func Getenv(environ []string, name string) string {
 	for _, pair := range slices.Backward(environ) {
 		if value, ok := strings.CutPrefix(pair, name+"="); ok {
@@ -36,17 +36,13 @@ func Getenv(environ []string, name string) string {
 	return ""
 }
 
-// unknownVariables returns an error for every REPRISE_ variable that is no
-// setting and none of also: a typo would have no effect. An empty one counts as
-// not set.
+// unknownVariables returns an error for every REPRISE_ variable that is neither a setting nor in also, because a
+// mistyped variable would have no effect. An empty variable counts as not set.
 func unknownVariables(ks keys, src Source, also []string) (errs []error) {
 	known := slices.Clone(otherVariables)
 	for _, k := range ks {
-		if !k.fileOnly() {
-			known = append(known, strings.TrimPrefix(EnvName(k.path), EnvPrefix))
-		}
-		if k.secret() && !k.fileOnly() {
-			known = append(known, strings.TrimPrefix(EnvName(k.path+fileSuffix), EnvPrefix))
+		for _, path := range k.paths() {
+			known = append(known, strings.TrimPrefix(EnvName(path), EnvPrefix))
 		}
 	}
 	for _, pair := range src.Environ {

@@ -65,8 +65,8 @@ func checkSpelling(file []byte, ks keys) (warnings []string, err error) {
 	return lowerCased(first.Content[0], ks.within(""))
 }
 
-// lowerCased returns a warning for every key of n that is used in lower case;
-// known are the keys of n to report, nil for all.
+// lowerCased returns a warning for every key of n that is not in lower case. known are the keys of n to report, nil =
+// all.
 func lowerCased(n *yaml.Node, known []string) (warnings []string, err error) {
 	seen := map[string]*yaml.Node{}
 	for i, child := range n.Content {
@@ -92,9 +92,8 @@ func lowerCased(n *yaml.Node, known []string) (warnings []string, err error) {
 	return warnings, nil
 }
 
-// keyCheck goes through the values of a file, variables and flags before they
-// are decoded: it refuses unknown keys and keys without a value, and replaces
-// KEY_file by KEY with the content of the file for every secret.
+// keyCheck checks the values of the file, variables and flags before they are decoded. It refuses unknown keys and keys
+// without a value. For every secret it replaces KEY_file by KEY with the content of the file.
 type keyCheck struct {
 	keys   keys
 	shared bool // unknown keys are those of other commands
@@ -105,8 +104,7 @@ func (c *keyCheck) fail(key string, err error) {
 	c.errs = append(c.errs, fmt.Errorf("%s: %w", key, err))
 }
 
-// section checks what stands in a section or list; pattern is its path among
-// the keys.
+// section checks the values of a section or list. pattern is its path among the keys.
 func (c *keyCheck) section(values any, path, pattern string) {
 	known := c.keys.within(pattern)
 	anyName := slices.Contains(known, "*")

@@ -20,7 +20,7 @@ type field struct {
 
 func (f field) secret() bool { return f.tag.Get("secret") != "" }
 
-// fields lists the fields of a struct; those of a squashed struct are its own.
+// fields lists the fields of a struct, with the fields of squashed structs among them.
 func fields(t reflect.Type) []field {
 	var out []field
 	for i := range t.NumField() {
@@ -40,7 +40,7 @@ func fields(t reflect.Type) []field {
 	return out
 }
 
-// snake writes a field's name as a key: BaseURL is base_url.
+// snake returns a field's name as a key: BaseURL is base_url.
 func snake(name string) string {
 	var out []rune
 	runes := []rune(name)
@@ -54,15 +54,22 @@ func snake(name string) string {
 	return string(out)
 }
 
-// key is a setting. In its path * stands for an index of a list or a name in a
-// map: sources.*.token.
+// key is a setting. In its path * stands for an index of a list or a name in a map: sources.*.token.
 type key struct {
 	path string
 	field
 }
 
-// fileOnly reports whether the key cannot be set by a variable or flag.
-func (k key) fileOnly() bool { return strings.Contains(k.path, "*") }
+// paths returns the paths of the key that variables can set: none below a list or map, two for a secret.
+func (k key) paths() []string {
+	switch {
+	case strings.Contains(k.path, "*"):
+		return nil
+	case k.secret():
+		return []string{k.path, k.path + fileSuffix}
+	}
+	return []string{k.path}
+}
 
 // keys lists the settings of a struct type.
 type keys []key
@@ -111,7 +118,7 @@ func (ks keys) find(path string) (key, bool) {
 	return key{}, false
 }
 
-// within lists the names that may stand in the section path, "*" for any.
+// within lists the names that the section at path may contain, "*" for any.
 func (ks keys) within(path string) []string {
 	var out []string
 	for _, k := range ks {
@@ -130,8 +137,8 @@ func join(prefix, name string) string {
 	return prefix + "." + name
 }
 
-// visit calls do for every setting of v, a settings struct, in the order of its
-// fields. Lists and maps are visited element by element, nil pointers are not.
+// visit calls do for every setting of v, a settings struct, in the order of its fields. It visits lists and maps element
+// by element, and skips nil pointers.
 func visit(v reflect.Value, prefix string, do func(key string, v reflect.Value, f field)) {
 	for _, f := range fields(v.Type()) {
 		visitValue(v.FieldByIndex(f.index), join(prefix, f.name), f, do)

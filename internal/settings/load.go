@@ -13,30 +13,28 @@ import (
 
 // Source says where settings come from. The zero value reads nothing.
 type Source struct {
-	// Environ is the environment, as os.Environ returns it. Default none. An empty
-	// variable counts as not set.
+	// Environ is the environment, as os.Environ returns it. Default none. An empty variable counts as not set.
 	Environ []string
-	// Flags are the flags of the command; only those that were given count.
-	// --config names the settings file, before REPRISE_CONFIG; the file must exist.
+	// Flags are the flags of the command. Only given flags count. --config names the settings file and precedes
+	// REPRISE_CONFIG. The file must exist.
 	Flags *pflag.FlagSet
 	// FlagNames maps keys to the flags that set them.
 	FlagNames map[string]string
-	// Shared is for a command that reads a part of the file only: unknown keys and
-	// variables belong to other commands and are ignored, unless they look like a
-	// typo of a key of this command.
+	// Shared is for a command that reads only a part of the file. Unknown keys and variables belong to other commands and
+	// are ignored, unless they look like a mistyped key of this command.
 	Shared bool
 }
 
-// Loaded is how settings were loaded.
+// Loaded describes how settings were loaded.
 type Loaded struct {
-	// Warnings are sentences about values that are used in another spelling.
+	// Warnings are sentences about keys and names that are used in lower case.
 	Warnings []string
 
 	origins map[string]string // the variable or flag of a key
 }
 
-// Load fills into, a pointer to a struct that holds the defaults. Its error has
-// a line for every wrong key and variable; into is not changed then.
+// Load fills into, a pointer to a struct that holds the defaults. Its error has a line for every wrong key and variable.
+// An error leaves into unchanged.
 func Load(into any, src Source) (*Loaded, error) {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
@@ -76,9 +74,8 @@ func Load(into any, src Source) (*Loaded, error) {
 func (l *Loaded) override(values map[string]any, src Source, ks keys) error {
 	for _, k := range ks {
 		given := map[string]string{}
-		for _, path := range []string{k.path, k.path + fileSuffix} {
-			value := Getenv(src.Environ, EnvName(path))
-			if value != "" && !k.fileOnly() && (path == k.path || k.secret()) {
+		for _, path := range k.paths() {
+			if value := Getenv(src.Environ, EnvName(path)); value != "" {
 				given[path] = value
 				l.origins[path] = EnvName(path)
 			}
@@ -131,8 +128,7 @@ func replace(values map[string]any, k key, given map[string]string) {
 	}
 }
 
-// finish lower-cases names, checks ranges and looks for variables that no
-// setting reads.
+// finish puts names into lower case, checks ranges and reports variables that no setting reads.
 func (l *Loaded) finish(v reflect.Value, ks keys, src Source) (errs []error) {
 	var variables []string
 	visit(v, "", func(key string, v reflect.Value, f field) {
@@ -155,11 +151,10 @@ func (l *Loaded) finish(v reflect.Value, ks keys, src Source) (errs []error) {
 	return append(errs, unknownVariables(ks, src, variables)...)
 }
 
-// Origin is the variable or flag that set a key; "" for the file and the default.
+// Origin returns the variable or flag that set a key; "" for the file and the default.
 func (l *Loaded) Origin(key string) string { return l.origins[key] }
 
-// WithOrigin adds to each key at the start of a line of err the flag or variable
-// that set it.
+// WithOrigin adds to each key at the start of a line of err the flag or variable that set the key.
 func (l *Loaded) WithOrigin(err error) error {
 	if err == nil {
 		return nil
@@ -173,7 +168,7 @@ func (l *Loaded) WithOrigin(err error) error {
 	return &originError{text: strings.Join(lines, "\n"), err: err}
 }
 
-// originError is an error with the origins in its text.
+// originError is an error whose text names the origins.
 type originError struct {
 	text string
 	err  error
@@ -182,7 +177,7 @@ type originError struct {
 func (e *originError) Error() string { return e.text }
 func (e *originError) Unwrap() error { return e.err }
 
-// configFile is the settings file that --config or REPRISE_CONFIG names.
+// configFile returns the settings file that --config or REPRISE_CONFIG names.
 func configFile(src Source) string {
 	if src.Flags != nil {
 		if flag := src.Flags.Lookup("config"); flag != nil && flag.Value.String() != "" {

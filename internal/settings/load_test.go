@@ -67,7 +67,7 @@ func load(t *testing.T, yaml string) (config, error) {
 	return cfg, err
 }
 
-func TestFlagsPrecedeVariablesAndVariablesTheFile(t *testing.T) {
+func TestFlagsOverrideVariablesAndVariablesOverrideTheFile(t *testing.T) {
 	t.Parallel()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.String("config", "", "")
@@ -261,7 +261,7 @@ func TestErrorOfTheYAMLReaderQuotesNoValue(t *testing.T) {
 	}
 }
 
-func TestFlagsMustBelongToKeys(t *testing.T) {
+func TestFlagThatBelongsToNoKeyIsAnError(t *testing.T) {
 	t.Parallel()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.String("x", "", "")

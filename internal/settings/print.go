@@ -11,8 +11,8 @@ import (
 
 const masked = "********"
 
-// Print writes every setting of cfg, a pointer to a struct, as "key: value" in
-// the order of its fields. Secrets are masked.
+// Print writes every setting of cfg, a pointer to a struct, as "key: value" in the order of its fields. It masks
+// secrets.
 func Print(w io.Writer, cfg any) error {
 	var text strings.Builder
 	visit(reflect.ValueOf(cfg).Elem(), "", func(key string, v reflect.Value, f field) {
@@ -45,8 +45,8 @@ func show(v reflect.Value, f field) string {
 	return masked
 }
 
-// maskURL shows scheme, host and path only. Text that is no URL may be a secret
-// in the wrong place and is masked.
+// maskURL returns only scheme, host and path of a URL. It masks all other text, which may be a secret in the wrong
+// place.
 func maskURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme == "" || u.Opaque != "" || strings.Contains(u.Host+u.Path, "@") {
