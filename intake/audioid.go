@@ -51,19 +51,18 @@ func (in *Intake) reuseIDs(ctx context.Context, plan *Plan) error {
 // then one that is registered, then the lowest id. It reads all entries of the source, 100,000 in about a second.
 func (in *Intake) idsInLedger(ctx context.Context, source string, wanted map[content]*Item) (map[content]int64, error) {
 	ids, ranks := map[content]int64{}, map[content]int{}
-	var failed error
-	err := in.entries(ctx, idempotency.Filter{Source: source}, func(e idempotency.Entry) {
+	err := in.entries(ctx, idempotency.Filter{Source: source}, func(e idempotency.Entry) error {
 		c := content{source, e.SHA256}
 		if wanted[c] == nil || e.Owner.Key != e.Key { // another content has replaced this one
-			return
+			return nil
 		}
 		rank, err := in.slotRank(ctx, e)
-		failed = errors.Join(failed, err)
 		if id, have := ids[c]; !have || rank > ranks[c] || rank == ranks[c] && e.AudioID < id {
 			ids[c], ranks[c] = e.AudioID, rank
 		}
+		return err
 	})
-	return ids, errors.Join(err, failed)
+	return ids, err
 }
 
 func (in *Intake) slotRank(ctx context.Context, e idempotency.Entry) (int, error) {
@@ -84,8 +83,8 @@ func (in *Intake) slotRank(ctx context.Context, e idempotency.Entry) (int, error
 	return 2, err
 }
 
-// entries calls each for all entries of the ledger that match the filter.
-func (in *Intake) entries(ctx context.Context, f idempotency.Filter, each func(idempotency.Entry)) error {
+// entries calls each for all entries of the ledger that match the filter, up to the first error.
+func (in *Intake) entries(ctx context.Context, f idempotency.Filter, each func(idempotency.Entry) error) error {
 	const page = 1000
 	f.Limit = page
 	for {
@@ -94,7 +93,9 @@ func (in *Intake) entries(ctx context.Context, f idempotency.Filter, each func(i
 			return err
 		}
 		for _, e := range found {
-			each(e)
+			if err := each(e); err != nil {
+				return err
+			}
 		}
 		if len(found) < page {
 			return nil

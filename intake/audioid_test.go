@@ -86,7 +86,7 @@ func TestConcurrentRunsQueueAnUploadOnce(t *testing.T) {
 		require.Subset(t, []Status{Queued, AlreadyQueued}, statuses(p))
 	}
 	var slots []int64
-	require.NoError(t, b.entries(t.Context(), idempotency.Filter{}, func(e idempotency.Entry) { slots = append(slots, e.AudioID) }))
+	require.NoError(t, b.entries(t.Context(), idempotency.Filter{}, func(e idempotency.Entry) error { slots = append(slots, e.AudioID); return nil }))
 	require.ElementsMatch(t, want, slots, "only the first claim of a content leaves a slot")
 	later := b.enqueue(assigning(), a, c)
 	require.Equal(t, []Status{AlreadyQueued, AlreadyQueued}, statuses(later))

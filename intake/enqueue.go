@@ -71,7 +71,11 @@ func (in *Intake) Enqueue(ctx context.Context, plan *Plan, progress func(Progres
 			return fmt.Errorf("enqueue: %w", err)
 		}
 	}
-	plan.settleShared()
+	for i := range plan.Items {
+		if it := &plan.Items[i]; it.Status == SameContent {
+			it.shareStatus(it.first)
+		}
+	}
 	return nil
 }
 
@@ -158,21 +162,6 @@ func (in *Intake) put(ctx context.Context, it *Item, st store.TaskStatus, plan *
 	}
 	if err = it.refuseOr(err); err != nil {
 		it.Status, it.Reason = Failed, "could not be queued: "+err.Error()
-	}
-}
-
-// settleShared gives inputs that share a task the final status of the first.
-func (p *Plan) settleShared() {
-	byKey := map[string]*Item{}
-	for i := range p.Items {
-		it := &p.Items[i]
-		first := byKey[it.Payload.Key]
-		switch {
-		case it.Status == SameContent && first != nil:
-			it.shareStatus(first)
-		case it.Status != SameContent && first == nil && it.Payload.Key != "":
-			byKey[it.Payload.Key] = it
-		}
 	}
 }
 

@@ -348,7 +348,7 @@ func TestContradictingRequestIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "max_units")
 	_, err = b.Plan(t.Context(), Request{Path: tasks.Upload}, nil, nil)
 	require.Error(t, err)
-	_, err = New(Options{Parallel: -1})
+	_, err = New(Options{})
 	require.ErrorContains(t, err, "Store is missing")
 }
 
@@ -367,7 +367,6 @@ func TestCancelledEnqueueKeepsQueuedTasksAndContinuesLater(t *testing.T) {
 	var last Progress
 	p = b.plan(Request{}, filepath.Join(b.dir, "many"))
 	require.Equal(t, map[Status]int{AlreadyQueued: registerChunk, ToQueue: 50}, p.Counts().ByStatus)
-	b.opts.Parallel = 1
 	require.NoError(t, b.Enqueue(t.Context(), p, func(pr Progress) {
 		if pr.Done == pr.Total {
 			last = pr

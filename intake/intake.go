@@ -1,10 +1,10 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
-	"runtime"
 	"slices"
 	"time"
 
@@ -28,8 +28,6 @@ type Options struct {
 	Ledger *idempotency.Ledger
 	// Stdin is read for the argument "-"; nil = that argument is refused.
 	Stdin io.Reader
-	// Parallel is how many files are read at once; 0 = twice the CPUs, at least 4.
-	Parallel int
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
 }
@@ -42,18 +40,8 @@ type Intake struct {
 
 // New returns an Intake. It opens nothing, so there is nothing to close.
 func New(opts Options) (*Intake, error) {
-	var errs []error
 	if opts.Store == nil {
-		errs = append(errs, errors.New("intake: Store is missing"))
-	}
-	if opts.Parallel < 0 {
-		errs = append(errs, errors.New("intake: Parallel is negative"))
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	if opts.Parallel == 0 {
-		opts.Parallel = max(4, 2*runtime.GOMAXPROCS(0))
+		return nil, errors.New("intake: Options.Store is missing")
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -88,21 +76,45 @@ type Request struct {
 	By string
 }
 
+// Validate returns an error for parameters that are wrong for every input.
+func (r Request) Validate() error {
+	params := r.Params
+	var errs []error
+	if r.Path == tasks.Upload {
+		if (r.Force || r.Replace) && r.By == "" {
+			errs = append(errs, errors.New("uploads with Replace or Force need By, the name of the user"))
+		}
+		if r.NextID && params.AudioID != nil {
+			errs = append(errs, errors.New("NextID and an audio_id exclude each other"))
+		}
+		params.AudioID = cmp.Or(params.AudioID, new(int64)) // each input may have its own audio_id and source
+		params.Source = cmp.Or(params.Source, "any")
+	}
+	probe := tasks.Input{Kind: tasks.URLInput, URL: "http://localhost/"}
+	_, err := tasks.New(r.Path, probe, params, r.MaxUnits)
+	return errors.Join(append(errs, tasks.ValidateGroup(r.Group), err)...)
+}
+
 // Progress reports how far Plan or Enqueue are.
 type Progress struct {
 	Done, Total int
 	Bytes       int64 // read so far (Plan)
 }
 
-// Workers counts the worker processes that serve a path on the queue's Redis; 0 without Redis. A worker that died
-// counts for up to 10 s.
-func (in *Intake) Workers(ctx context.Context, path tasks.Path) (int, error) {
+// Workers returns the number of worker processes that serve a path on the queue's Redis; 0 without Redis. A worker that
+// died counts for up to 10 s.
+func (in *Intake) Workers(ctx context.Context, path tasks.Path) (n int, err error) {
 	if in.queues == nil {
 		return 0, nil
 	}
 	workers, err := in.queues.Workers(ctx)
-	serving := slices.DeleteFunc(workers, func(w queue.Worker) bool {
-		return !slices.ContainsFunc(w.Queues, func(name string) bool { p, _, err := tasks.SplitQueue(name); return err == nil && p == path })
-	})
-	return len(serving), err
+	for _, w := range workers {
+		if slices.ContainsFunc(w.Queues, func(name string) bool {
+			p, _, err := tasks.SplitQueue(name)
+			return err == nil && p == path
+		}) {
+			n++
+		}
+	}
+	return n, err
 }

@@ -3,7 +3,9 @@ package intake
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -14,14 +16,14 @@ import (
 	"reprise/tasks"
 )
 
+// readers is the number of files that a plan reads at once.
+var readers = max(4, 2*runtime.GOMAXPROCS(0))
+
 // Plan expands and checks the inputs, and decides what Enqueue does with each. It reads files, the store and the
 // queue, and writes nothing. A bad input is an item with its reason, not an error. An error means that there is no
 // plan: the store cannot be read, ctx has ended, or the request contradicts itself. progress may be nil; several
 // goroutines call it.
 func (in *Intake) Plan(ctx context.Context, req Request, args []string, progress func(Progress)) (*Plan, error) {
-	if err := in.checkRequest(req); err != nil {
-		return nil, err
-	}
 	inputs, err := expand(ctx, args, in.opts.Stdin)
 	if err != nil {
 		return nil, fmt.Errorf("expand the inputs: %w", err)
@@ -31,30 +33,16 @@ func (in *Intake) Plan(ctx context.Context, req Request, args []string, progress
 
 // PlanManifest is Plan for the rows of a manifest. It does not change m.
 func (in *Intake) PlanManifest(ctx context.Context, req Request, m *Manifest, progress func(Progress)) (*Plan, error) {
-	if err := in.checkRequest(req); err != nil {
-		return nil, err
-	}
 	return in.plan(ctx, req, slices.Clone(m.rows), progress)
 }
 
-// checkRequest refuses parameters that no input could make valid, before a file is read.
-func (in *Intake) checkRequest(req Request) error {
-	err := tasks.ValidateGroup(req.Group)
-	switch {
-	case err != nil:
-	case req.Path == tasks.Upload:
-		return in.checkUploadRequest(req)
-	default:
-		probe := tasks.Input{Kind: tasks.URLInput, URL: "http://localhost/"}
-		_, err = tasks.New(req.Path, probe, req.Params, req.MaxUnits)
-	}
-	if err != nil {
-		return fmt.Errorf("check the parameters: %w", err)
-	}
-	return nil
-}
-
 func (in *Intake) plan(ctx context.Context, req Request, inputs []input, progress func(Progress)) (*Plan, error) {
+	if err := req.Validate(); err != nil {
+		return nil, fmt.Errorf("check the request: %w", err)
+	}
+	if req.Path == tasks.Upload && in.opts.Ledger == nil {
+		return nil, errors.New("uploads need Options.Ledger")
+	}
 	setSlots(req, inputs)
 	plan := &Plan{Batch: newBatch(), Request: req, Items: make([]Item, len(inputs))}
 	if req.Group != "" || req.Path == tasks.Upload {
@@ -67,7 +55,7 @@ func (in *Intake) plan(ctx context.Context, req Request, inputs []input, progres
 		}
 	}
 	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(in.opts.Parallel)
+	group.SetLimit(readers)
 	var done, read atomic.Int64
 	for i := range inputs {
 		group.Go(func() (err error) {
@@ -142,7 +130,7 @@ func (in *Intake) compare(ctx context.Context, plan *Plan) error {
 		}
 	}
 	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(in.opts.Parallel)
+	group.SetLimit(readers)
 	first, same := map[string]*Item{}, []*Item{}
 	for i := range plan.Items {
 		it := &plan.Items[i]

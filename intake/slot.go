@@ -3,7 +3,6 @@ package intake
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,21 +14,6 @@ import (
 
 // ledgerPage is how many audio_ids one query to the ledger names.
 const ledgerPage = 200
-
-// checkUploadRequest refuses what no upload could make valid.
-func (in *Intake) checkUploadRequest(req Request) error {
-	var errs []error
-	if in.opts.Ledger == nil {
-		errs = append(errs, errors.New("uploads need Options.Ledger"))
-	}
-	if (req.Force || req.Replace) && req.By == "" {
-		errs = append(errs, errors.New("uploads with Replace or Force need By, who asks for it"))
-	}
-	if req.NextID && req.Params.AudioID != nil {
-		errs = append(errs, errors.New("an audio_id is either given or assigned by NextID"))
-	}
-	return errors.Join(errs...)
-}
 
 // setSlots sets the source and the audio_id of each upload. It refuses uploads that have none, or the same one as
 // an earlier input; inputs of other paths must have neither.
@@ -88,9 +72,10 @@ func (in *Intake) checkSlots(ctx context.Context, plan *Plan) error {
 		for len(ids) > 0 {
 			some := ids[:min(ledgerPage, len(ids))]
 			ids = ids[len(some):]
-			err := in.entries(ctx, idempotency.Filter{Source: source, AudioIDs: some}, func(e idempotency.Entry) {
+			err := in.entries(ctx, idempotency.Filter{Source: source, AudioIDs: some}, func(e idempotency.Entry) error {
 				at := slot{e.Source, e.AudioID}
 				entries[at] = append(entries[at], e)
+				return nil
 			})
 			if err != nil {
 				return err

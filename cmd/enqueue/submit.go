@@ -31,7 +31,7 @@ func (a *app) process(ctx context.Context, req intake.Request, plans planner) er
 	if err := a.LoadConnection(&a.cfg, a.set); err != nil {
 		return err
 	}
-	if err := checkParams(req); err != nil {
+	if err := req.Validate(); err != nil {
 		return cli.WithCode(cli.Usage, err)
 	}
 	in, closeAll, err := a.open(ctx, req.Path)
@@ -67,16 +67,6 @@ func (a *app) process(ctx context.Context, req intake.Request, plans planner) er
 		return a.follow(ctx, in, plan)
 	}
 	return a.finish(plan, nil, a.printQueued)
-}
-
-// checkParams refuses parameters that are wrong for every input.
-func checkParams(req intake.Request) error {
-	probe := tasks.Input{Kind: tasks.URLInput, URL: "http://localhost/"}
-	if req.Path == tasks.Upload && req.Params.AudioID == nil {
-		req.Params.AudioID = new(int64) // each input has its own
-	}
-	_, err := tasks.New(req.Path, probe, req.Params, req.MaxUnits)
-	return errors.Join(tasks.ValidateGroup(req.Group), err)
 }
 
 // consent asks before uploads are sent, and billed, again.
@@ -117,12 +107,8 @@ func (a *app) follow(ctx context.Context, in *intake.Intake, plan *intake.Plan) 
 		a.printTotals(results)
 	}
 	if err != nil {
-		if a.json {
-			r := a.report(plan, results)
-			r.Interrupted = true
-			if err := a.JSON(r); err != nil {
-				return err
-			}
+		if err := a.reportInterrupted(plan, results); err != nil {
+			return err
 		}
 		return stopped(ctx, err, "the tasks stay queued; run the same command again to see the rest")
 	}
@@ -136,13 +122,10 @@ func (a *app) interrupted(ctx context.Context, plan *intake.Plan, err error) err
 	if queued > 0 {
 		code = cli.Partial
 	}
-	if a.json {
-		r := a.report(plan, nil)
-		r.Interrupted = true
-		if err := a.JSON(r); err != nil {
-			return err
-		}
-	} else {
+	if err := a.reportInterrupted(plan, nil); err != nil {
+		return err
+	}
+	if !a.json {
 		a.printIDs(plan)
 	}
 	if ctx.Err() != nil {
@@ -153,6 +136,16 @@ func (a *app) interrupted(ctx context.Context, plan *intake.Plan, err error) err
 		next = "to continue, use --force for the rest only: inputs done since then would be billed again"
 	}
 	return cli.Errorf(code, "%w: %s of %s are queued (batch %s); %s", err, text.Thousands(queued), inputs(c.Found), plan.Batch, next)
+}
+
+// reportInterrupted prints the JSON report of an interrupted command.
+func (a *app) reportInterrupted(plan *intake.Plan, results []intake.Result) error {
+	if !a.json {
+		return nil
+	}
+	r := a.report(plan, results)
+	r.Interrupted = true
+	return a.JSON(r)
 }
 
 // stopped is the error of an interrupted step; state says how things are left.
