@@ -19,11 +19,6 @@ func (c *call) deliver(a response) {
 	if c.fault() == FaultGzip {
 		h.Set("Content-Encoding", "gzip")
 	}
-	if a.status == http.StatusNoContent || a.status == http.StatusNotModified {
-		c.finish(a.outcome)
-		c.w.WriteHeader(a.status)
-		return
-	}
 	h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	switch {
 	case c.fault() == FaultCutAnswer && len(a.body) > 1:

@@ -130,7 +130,7 @@ func TestConcurrencyLimitRefusesFurtherRequests(t *testing.T) {
 	require.EqualValues(t, 4, s.Bill().MaxConcurrentByPath[PathRecognize])
 }
 
-// N clients that each send their next request after reading an answer are never refused by a concurrency limit of N.
+// A concurrency limit of N never refuses N clients that send their next request after they have read a response.
 func TestNextRequestIsAdmittedWhenAResponseHasArrived(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Limits: Limits{Concurrency: 3}, Rules: []Rule{{Name: "slow*", Fault: FaultSlowAnswer, Over: 5 * time.Millisecond}}})

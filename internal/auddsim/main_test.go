@@ -36,7 +36,7 @@ type form struct {
 	tail   map[string]string // fields sent after the file
 }
 
-// reply is an answer, or the error instead of one.
+// reply is a response, or the error instead of it.
 type reply struct {
 	status int
 	header http.Header
@@ -134,7 +134,7 @@ func hashOf(data string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// admin calls an administration endpoint and reads its answer into out.
+// admin calls an administration endpoint and decodes its response into out.
 func admin(t testing.TB, s *Server, method, path, body string, out any) int {
 	t.Helper()
 	req, err := http.NewRequest(method, s.URL+"/_sim/"+path, strings.NewReader(body))

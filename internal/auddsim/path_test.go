@@ -165,7 +165,7 @@ func TestUploadsTakeEffectOnlyWhenChargedOrSuccessful(t *testing.T) {
 		{"51", Rule{Code: 51}, true},
 		{"503 after the work", Rule{Status: 503}, true},
 		{"503 before the work", Rule{Status: 503, Billed: new(false)}, false},
-		{"a lost answer", Rule{Fault: FaultResetAfterBody}, true},
+		{"a lost response", Rule{Fault: FaultResetAfterBody}, true},
 		{"a reset within the body", Rule{Fault: FaultResetWithinBody}, false},
 		{"bad audio, although charged", Rule{Code: 500}, false},
 		{"no subscription", Rule{Code: 904}, false},

@@ -181,7 +181,7 @@ func TestRulesChangeTheResponse(t *testing.T) {
 		"an empty body":        {Rule{Fault: FaultEmpty}, func(t *testing.T, r reply) { require.Empty(t, r.body) }},
 		"an array":             {Rule{Fault: FaultArray}, func(t *testing.T, r reply) { require.Equal(t, "[]", r.body) }},
 		"no status":            {Rule{Fault: FaultNoStatus}, func(t *testing.T, r reply) { require.Equal(t, `{"result":null}`, r.body) }},
-		"truncated JSON in a complete answer": {Rule{Fault: FaultTruncated}, func(t *testing.T, r reply) {
+		"truncated JSON in a complete response": {Rule{Fault: FaultTruncated}, func(t *testing.T, r reply) {
 			require.Equal(t, 200, r.status)
 			require.False(t, json.Valid([]byte(r.body)))
 		}},
@@ -211,9 +211,9 @@ func TestConnectionFaultsBreakTheRequestAtTheirStage(t *testing.T) {
 		"reset within the body":             {Rule{Fault: FaultResetWithinBody, After: 1 << 20}, 0, false, syscall.ECONNRESET},
 		"reset within the body, by name":    {Rule{Fault: FaultResetWithinBody, Name: "*.mp3"}, 0, false, syscall.ECONNRESET},
 		"reset after the body":              {Rule{Fault: FaultResetAfterBody}, 1, true, syscall.ECONNRESET},
-		"reset before the answer":           {Rule{Fault: FaultResetBeforeAnswer}, 1, true, syscall.ECONNRESET},
-		"end before the answer":             {Rule{Fault: FaultResetBeforeAnswer, EOF: true}, 1, true, io.EOF},
-		"cut answer":                        {Rule{Fault: FaultCutAnswer}, 1, true, io.ErrUnexpectedEOF},
+		"reset before the response":         {Rule{Fault: FaultResetBeforeAnswer}, 1, true, syscall.ECONNRESET},
+		"end before the response":           {Rule{Fault: FaultResetBeforeAnswer, EOF: true}, 1, true, io.EOF},
+		"cut response":                      {Rule{Fault: FaultCutAnswer}, 1, true, io.ErrUnexpectedEOF},
 		"reset after the body, not charged": {Rule{Fault: FaultResetAfterBody, Billed: new(false)}, 0, true, syscall.ECONNRESET},
 	} {
 		t.Run(name, func(t *testing.T) {

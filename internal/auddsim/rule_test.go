@@ -36,7 +36,7 @@ func TestInvalidRulesAreRefused(t *testing.T) {
 		"a wrong duration":               `{"latency":"fast"}`,
 		"a hash before the body":         `{"hash":"00","fault":"reset_before_body"}`,
 		"a count by content before it":   `{"per":"content","status":413,"early":true}`,
-		"early without an answer":        `{"early":true}`,
+		"early without a status or code": `{"early":true}`,
 		"a status beyond HTTP":           `{"status":600}`,
 		"an informational status":        `{"status":101}`,
 		"an unknown path":                `{"path":"recognise"}`,

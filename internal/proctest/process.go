@@ -29,7 +29,10 @@ type Process struct {
 // empty HOME.
 func Start(tb testing.TB, env []string, name string, args ...string) *Process {
 	tb.Helper()
-	return Launch(tb, name, Command(tb, env, name, args...))
+	cmd := exec.Command(filepath.Join(bin, name), args...) //nolint:gosec,noctx // built by Build; it ends with the test
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + tb.TempDir()}, env...)
+	cmd.Dir = tb.TempDir()
+	return Launch(tb, name, cmd)
 }
 
 // Run starts a command and waits until it has ended, for Patience at most.
@@ -38,15 +41,6 @@ func Run(tb testing.TB, env []string, name string, args ...string) *Process {
 	p := Start(tb, env, name, args...)
 	p.Wait(Patience)
 	return p
-}
-
-// Command returns the command that Start would start.
-func Command(tb testing.TB, env []string, name string, args ...string) *exec.Cmd {
-	tb.Helper()
-	cmd := exec.Command(filepath.Join(bin, name), args...) //nolint:gosec,noctx // built by Build; it ends with the test
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + tb.TempDir()}, env...)
-	cmd.Dir = tb.TempDir()
-	return cmd
 }
 
 // Launch starts cmd and collects its output; name stands for it in messages. The process is killed at the end
@@ -63,10 +57,10 @@ func Launch(tb testing.TB, name string, cmd *exec.Cmd) *Process {
 	tb.Cleanup(func() {
 		p.Kill()
 		if tb.Failed() {
-			tb.Logf("%s %s (exit code %d)\nstdout:\n%s\nstderr:\n%s", name, strings.Join(cmd.Args[1:], " "), p.ExitCode(), p.Out.Tail(), p.Log.Tail())
+			tb.Logf("%s %s (exit code %d)\nstdout:\n%s\nstderr:\n%s", p.Name, strings.Join(cmd.Args[1:], " "), p.ExitCode(), p.Out.Tail(), p.Log.Tail())
 		}
 		if strings.Contains(p.Log.String(), "DATA RACE") {
-			tb.Errorf("%s has a data race:\n%s", name, p.Log.String())
+			tb.Errorf("%s has a data race:\n%s", p.Name, p.Log.String())
 		}
 	})
 	return p

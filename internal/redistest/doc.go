@@ -6,6 +6,6 @@
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Wrap(m)) }
 //
-// NewProxy starts a fault-injecting TCP proxy in front of a Redis or HTTP server. AgeLeases and AgeRetries
+// NewProxy starts a fault-injecting TCP proxy in front of a Redis or HTTP server. ExpireLeases and AgeRetries
 // replace waits for asynq's timeouts.
 package redistest

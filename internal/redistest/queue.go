@@ -13,23 +13,21 @@ import (
 	"reprise/internal/queue/asynqkey"
 )
 
-// LeaseOver is the age of a lease at which asynq delivers its task again: 30 s of lease, 30 s of grace, and 1
-// s because scores are whole seconds.
-const LeaseOver = 61 * time.Second
-
 // age lowers all scores of a sorted set by ARGV[1] and returns their number.
 var age = redis.NewScript(`
 local members = redis.call('ZRANGE', KEYS[1], 0, -1)
 for _, m in ipairs(members) do redis.call('ZINCRBY', KEYS[1], -tonumber(ARGV[1]), m) end
 return #members`)
 
-// AgeLeases makes the leases of all active tasks of a queue older by d (rounded up to seconds) and returns
-// their number. From LeaseOver on asynq recovers the tasks: they move to retry as "task lease expired".
-//
-// An asynq server recovers tasks when it starts and every 60 s. A running worker extends its leases every 5
-// s, so AgeLeases works for workers that are killed or stopped.
-func AgeLeases(ctx context.Context, rdb redis.UniversalClient, queue string, d time.Duration) (int, error) {
-	return ageSet(ctx, rdb, asynqkey.Of(queue, asynqkey.Lease), d)
+// leaseOver is the age of a lease at which asynq delivers its task again: 30 s of lease, 30 s of grace, and 1 s
+// because scores are whole seconds.
+const leaseOver = 61 * time.Second
+
+// ExpireLeases ends the leases of all active tasks of a queue and returns their number. asynq then recovers the
+// tasks: they move to retry as "task lease expired". An asynq server recovers tasks when it starts and every 60 s.
+// A running worker extends its leases every 5 s, so ExpireLeases works for workers that are killed or stopped.
+func ExpireLeases(ctx context.Context, rdb redis.UniversalClient, queue string) (int, error) {
+	return ageSet(ctx, rdb, asynqkey.Of(queue, asynqkey.Lease), leaseOver)
 }
 
 // AgeRetries makes the retries of a queue due sooner by d (rounded up to seconds) and returns their number.

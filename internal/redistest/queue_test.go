@@ -16,7 +16,7 @@ import (
 
 const queue = "q"
 
-func TestTaskWithAnAgedLeaseIsRetriedAndRunsOnceTheRetryIsAged(t *testing.T) {
+func TestTaskWithAnExpiredLeaseIsRetriedAndRunsWhenTheRetryIsAged(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.DB(t)
 	proxy := redistest.NewProxy(t, rdb.Options().Addr)
@@ -31,7 +31,7 @@ func TestTaskWithAnAgedLeaseIsRetriedAndRunsOnceTheRetryIsAged(t *testing.T) {
 	})
 	<-running
 	proxy.Cut() // the first worker can no longer extend its lease
-	n, err := redistest.AgeLeases(t.Context(), rdb, queue, redistest.LeaseOver)
+	n, err := redistest.ExpireLeases(t.Context(), rdb, queue)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 

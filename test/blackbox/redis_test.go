@@ -13,8 +13,7 @@ import (
 	"reprise/internal/redistest"
 )
 
-// asynq alone would cause a second call: its own retry of an acknowledgement
-// never works.
+// asynq alone would cause a second call, because its retry of an acknowledgement never works.
 func TestRedisCutWhileCallsSucceedCausesNoSecondCall(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []time.Duration{4 * time.Second, 12 * time.Second} {
@@ -62,7 +61,7 @@ func TestLostAcknowledgementCausesNoSecondCall(t *testing.T) {
 }
 
 // A worker that dies after settling and before the acknowledgement leaves a task
-// that is delivered again and answered with the stored verdict.
+// that is delivered again and settled with the stored verdict.
 func TestWorkerKilledBeforeItsAcknowledgementCausesNoSecondCall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{})

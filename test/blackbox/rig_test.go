@@ -40,7 +40,7 @@ func clips(r *rig.Rig, n int) []string {
 	return files
 }
 
-// clip writes a WAV file with content of its own and returns its path.
+// clip writes a WAV file with distinct content and returns its path.
 func clip(r *rig.Rig, name string) string {
 	r.T.Helper()
 	file := filepath.Join(r.Dir, name)
@@ -102,7 +102,7 @@ func requireOneResult(r *rig.Rig, key string) store.Result {
 }
 
 // requireDeliveredOnce requires that a worker acknowledged every task itself: no
-// task was delivered again after its lease and answered from the store.
+// task was delivered again after its lease and settled from the store.
 func requireDeliveredOnce(t *testing.T, w *proctest.Process) {
 	t.Helper()
 	require.Empty(t, w.Log.Lines("answered from the store: no call"))

@@ -87,7 +87,7 @@ func rules(failures []failure) []auddsim.Rule {
 }
 
 // After passing and faults other calls go on, so one worker meets them all.
-// halting failures block the account or the path, so each has its own worker.
+// failures that halt block the account or the path, so each of them has its own worker.
 var (
 	passing = []failure{
 		code(40), code(50), code(51), code(100), code(300), code(400), code(500), code(501), code(600), code(601), code(602), code(610),
@@ -259,12 +259,12 @@ func TestNoSecretIsLeakedWhenAudDIsUnreachable(t *testing.T) {
 		base string
 		env  func(sim string) []string
 	}{
-		"refused":           {closed, nil},
-		"not TLS":           {"https://SIM/", nil},
-		"dead proxy":        {"http://audd.invalid/", func(string) []string { return []string{"HTTP_PROXY=" + hop("127.0.0.1:1")} }},
-		"dead proxy, TLS":   {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=" + hop("127.0.0.1:1")} }},
-		"proxy without TLS": {"https://audd.invalid/", func(sim string) []string { return []string{"HTTPS_PROXY=" + hop(sim)} }},
-		"proxy URL invalid": {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=http://user:" + secretPassword + "@%zz:1"} }},
+		"refused":                {closed, nil},
+		"not TLS":                {"https://SIM/", nil},
+		"unreachable proxy":      {"http://audd.invalid/", func(string) []string { return []string{"HTTP_PROXY=" + hop("127.0.0.1:1")} }},
+		"unreachable proxy, TLS": {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=" + hop("127.0.0.1:1")} }},
+		"proxy without TLS":      {"https://audd.invalid/", func(sim string) []string { return []string{"HTTPS_PROXY=" + hop(sim)} }},
+		"proxy URL invalid":      {"https://audd.invalid/", func(string) []string { return []string{"HTTPS_PROXY=http://user:" + secretPassword + "@%zz:1"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -291,7 +291,7 @@ func TestNoSecretIsLeakedByCommands(t *testing.T) {
 	t.Parallel()
 	r := secretRig(t, nil)
 	r.Sim.SetToken(auddsim.Token{Value: secretToken, Code: 900})
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never sends a byte
 	require.NoError(t, err)
 	defer silent.Close()
 	addr := r.Server.Addr()

@@ -66,7 +66,7 @@ func TestBacklogStaysPendingInOrderWhileEverySourceIsBlocked(t *testing.T) {
 	require.LessOrEqual(t, counts.Retry+counts.Scheduled, workers*16, "only tasks from slots wait in the retry set")
 	proctest.Eventually(t, func() bool {
 		c := f.Counts(recognize)
-		return c.Retry+c.Scheduled <= 1 // the throttled task; the others are pending again
+		return c.Retry+c.Scheduled <= 1 // the throttled task; all other tasks are pending again
 	}, "%s", func() any { return f.retries(recognize) })
 	taken := f.requireOrder(before, f.pending(recognize))
 	require.LessOrEqual(t, taken, workers*16+int(f.Sim.Sums().Units), "tasks that left the front of the queue")
@@ -97,7 +97,7 @@ func TestBacklogStaysPendingInOrderWhileEverySourceIsBlocked(t *testing.T) {
 	}
 }
 
-// throttled returns the requests that were answered with 429.
+// throttled returns the requests whose response was 429.
 func (f *fleet) throttled() []auddsim.Request {
 	return slices.DeleteFunc(f.requests(), func(q auddsim.Request) bool { return q.Status != http.StatusTooManyRequests })
 }

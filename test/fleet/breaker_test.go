@@ -18,7 +18,7 @@ import (
 // The log lines about a source that becomes blocked and admits calls again.
 const shutLine, openLine = "source takes no calls", "source takes calls again"
 
-// failing answers with 503 until it is removed.
+// failing makes 503 the response to every call until it is removed.
 var failing = auddsim.Rule{ID: "failing", Path: auddsim.PathRecognize, Status: http.StatusServiceUnavailable}
 
 // cooldown sets the cooldown of the circuit breaker, the same after every probe.
@@ -98,7 +98,7 @@ func TestProbeOfAKilledWorkerIsRepeatedWhenItsPermitEnds(t *testing.T) {
 	require.False(t, next()[0].At.Before(permit.Until), "no probe before the permit ended")
 
 	f.Sim.Release(hold)
-	alive := len(payloads) - slots // asynq delivers the dead worker's tasks again later
+	alive := len(payloads) - slots // asynq delivers the killed worker's tasks again later
 	proctest.Eventually(t, func() bool { return f.Counts(recognize).Completed >= alive }, "%+v", f.show)
 	require.False(t, f.source(mainSource).BreakerOpen)
 }
@@ -130,7 +130,7 @@ func TestFailuresOfCallsFromBeforeTheRecoveryDoNotOpenTheBreaker(t *testing.T) {
 	require.GreaterOrEqual(t, epoch, int64(2))
 
 	require.Len(t, f.WaitHeld(kept), kept)
-	f.Sim.RemoveRules(late.ID) // the held requests keep their answers
+	f.Sim.RemoveRules(late.ID) // the held requests keep their response
 	f.Sim.Release(hold)
 	f.waitDone(append(old, fresh...))
 	failed := slices.DeleteFunc(f.requests(), func(q auddsim.Request) bool {

@@ -24,7 +24,7 @@ import (
 type fleet struct {
 	*rig.Rig
 
-	gates   *admission.Gates // a client of its own, like inspect's
+	gates   *admission.Gates // a separate client, as inspect has
 	workers []*member
 }
 

@@ -46,7 +46,7 @@ func TestNewTokenInAStartedWorkerEndsTheAuthenticationHalt(t *testing.T) {
 	require.Empty(t, old.log.Lines(openLine), "the old token is not used")
 	require.NotEmpty(t, fresh.log.Lines("probing a source"))
 
-	// Both workers continue: the old one takes no tasks and does not pause the queue.
+	// Both workers run. The worker with the old token takes no tasks and does not pause the queue.
 	more := f.send("", "after", 60)
 	f.waitDone(more)
 	require.False(t, f.paused(recognize))

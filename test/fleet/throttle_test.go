@@ -36,7 +36,7 @@ func TestRetryAfterInOneResponseBlocksTheSourceForAllWorkers(t *testing.T) {
 	until := f.source(mainSource).ThrottledUntil
 	payloads = append(payloads, f.send("", "others", 60)...)
 	for _, w := range f.workers {
-		proctest.Eventually(t, func() bool { return len(w.log.Lines(shutLine)) > 0 }, "worker %s logs it", w.name)
+		proctest.Eventually(t, func() bool { return len(w.log.Lines(shutLine)) > 0 }, "worker %s logs the throttle", w.name)
 	}
 	f.Sim.Release(short)
 	proctest.Eventually(t, func() bool { return f.Sim.Sums().HTTP429 == 2 })
@@ -46,7 +46,7 @@ func TestRetryAfterInOneResponseBlocksTheSourceForAllWorkers(t *testing.T) {
 	require.Equal(t, until, f.source(mainSource).ThrottledUntil, "neither a shorter throttle nor a resume ends it early")
 	f.waitDone(payloads)
 	for _, q := range f.since(answered) {
-		require.GreaterOrEqual(t, q.At.Sub(answered), rest, "time from the answer to the next call")
+		require.GreaterOrEqual(t, q.At.Sub(answered), rest, "time from the response to the next call")
 	}
 	for _, w := range f.workers {
 		require.Len(t, w.log.Lines(shutLine, "gate", string(admission.GateThrottle)), 1, "lines of worker %s", w.name)

@@ -124,7 +124,7 @@ func TestTreeContainsNoMachinePathAndNoRegistryHost(t *testing.T) {
 	for _, name := range files(t) {
 		raw := read(t, name)
 		if bytes.IndexByte(raw[:min(len(raw), 8000)], 0) >= 0 || strings.Contains(name, "testdata/") {
-			continue // audio, or answers of AudD
+			continue // audio, or responses of AudD
 		}
 		lines := bufio.NewScanner(bytes.NewReader(raw))
 		lines.Buffer(nil, 10<<20)

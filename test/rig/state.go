@@ -88,7 +88,7 @@ func (r *Rig) Requests(p tasks.Payload) []auddsim.Request {
 // returns their number. A worker that starts afterwards takes those tasks over.
 func (r *Rig) ExpireLeases(queue string) int {
 	r.T.Helper()
-	n, err := redistest.AgeLeases(r.T.Context(), r.Redis, queue, redistest.LeaseOver)
+	n, err := redistest.ExpireLeases(r.T.Context(), r.Redis, queue)
 	require.NoError(r.T, err)
 	return n
 }

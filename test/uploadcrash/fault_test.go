@@ -120,8 +120,8 @@ func restarted(u *upload, s stop) {
 }
 
 // together delivers the task to the second worker, then lets the first worker
-// continue and stop. A first worker that gives up at its step, because Redis or
-// the ledger did not answer, may take the task again before the second does.
+// continue and stop. The first worker may take the task again before the second
+// does, if it gives up at its step because Redis or the ledger did not reply.
 func (u *upload) together(s stop) {
 	if s.yield != nil && !s.locks {
 		s.yield()

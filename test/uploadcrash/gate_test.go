@@ -16,7 +16,7 @@ import (
 )
 
 // gate is a TCP proxy that holds, on demand, a request before the server gets it
-// or an answer before the client gets it. Safe for concurrent use.
+// or a reply before the client gets it. Safe for concurrent use.
 type gate struct {
 	t      *testing.T
 	target string
@@ -157,7 +157,7 @@ func (g *gate) cutLocked() {
 	}
 }
 
-// hold holds matching requests or, if reply is true, their answers.
+// hold holds matching requests or, if reply is true, their replies.
 func (g *gate) hold(match func(passing) bool, reply bool) *hold {
 	h := &hold{match: match, reply: reply, reached: make(chan struct{}), released: make(chan struct{})}
 	g.mu.Lock()
@@ -281,7 +281,7 @@ func (g *gate) heldLocked(p passing, reply bool) *hold {
 	return nil
 }
 
-// containing matches a request that contains all the texts, and its answer unless
+// containing matches a request that contains all the texts, and its reply unless
 // that is a NOSCRIPT error.
 func containing(texts ...string) func(passing) bool {
 	return func(p passing) bool {

@@ -131,7 +131,7 @@ func (u *upload) requireAgreement(st idempotency.UploadStatus, status store.Task
 	require.NoError(t, err)
 	switch st.State {
 	case idempotency.Settled:
-		require.Contains(t, []string{"completed", "archived", ""}, state, about) // archived as uncertain before a late answer
+		require.Contains(t, []string{"completed", "archived", ""}, state, about) // archived as uncertain before a late response
 		require.Equal(t, tasks.Uploaded, status.Outcome, about)
 		require.Len(t, u.Sim.Catalog(), 1, about)
 		require.Equal(t, u.sha, u.Sim.Catalog()[0].Hash, about)

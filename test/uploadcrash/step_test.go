@@ -15,7 +15,7 @@ type phase int
 const (
 	unlatched phase = iota // no byte may be sent
 	latched                // the latch is durable, no byte is sent
-	sending                // bytes are sent, no answer has arrived
+	sending                // bytes are sent, no response has arrived
 	answered               // AudD has accepted, nothing is stored
 	concluded              // the ledger has the result
 	kept                   // the outbox has the settlement, SQL does not
@@ -27,7 +27,7 @@ type stop struct {
 	near    func() // waits until the worker is near the step, the last moment at which another worker can start; nil: there is none
 	wait    func() // waits until the worker is at the step
 	release func() // lets the worker continue
-	drop    func() // drops what a dead worker waited for
+	drop    func() // drops what a killed worker waited for
 	yield   func() // lets other workers work meanwhile; nil: they can
 	locks   bool   // the worker waits because the test locks the database
 	late    bool   // AudD accepts no connection yet
@@ -66,8 +66,8 @@ var steps = []step{
 	{name: "half the body", phase: sending, size: big, halt: func(u *upload) stop { return atAudD(u, moreThan(big/2), false) }},
 	{name: "body not read", phase: sending, halt: bodyNotRead},
 	{name: "whole body", phase: sending, halt: func(u *upload) stop { return inSimulator(u, auddsim.StageAfterBody) }},
-	{name: "before the answer", phase: sending, halt: func(u *upload) stop { return inSimulator(u, auddsim.StageBeforeAnswer) }},
-	{name: "answer on its way", phase: sending, halt: func(u *upload) stop { return atAudD(u, bodyBegan, true) }},
+	{name: "before the response", phase: sending, halt: func(u *upload) stop { return inSimulator(u, auddsim.StageBeforeAnswer) }},
+	{name: "response on its way", phase: sending, halt: func(u *upload) stop { return atAudD(u, bodyBegan, true) }},
 	{name: "answered, database locked", phase: answered, halt: settling},
 	{name: "ledger written, store not", phase: concluded, halt: betweenLedgerAndStore},
 	{name: "in the outbox only", phase: kept, halt: inOutbox},

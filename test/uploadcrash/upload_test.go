@@ -126,9 +126,10 @@ func (u *upload) worker(name, redisAddr, url string, extra ...string) *proctest.
 func (u *upload) launch(name, redisAddr, url string, extra ...string) *proctest.Process {
 	u.T.Helper()
 	env := slices.Concat(u.Env(), []string{"REPRISE_REDIS_URL=redis://" + redisAddr + "/0"}, u.env, extra)
-	cmd := proctest.Command(u.T, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", url, "--skip-auth-check",
+	p := proctest.Start(u.T, env, "worker", "run", "--admin", "127.0.0.1:0", "--base-url", url, "--skip-auth-check",
 		"--recognize-slots", "1", "--enterprise-slots", "0", "--upload-slots", "1")
-	return proctest.Launch(u.T, "the "+name+" worker", cmd)
+	p.Name = "the " + name + " worker"
+	return p
 }
 
 func (u *upload) ready(p *proctest.Process) *proctest.Process {
@@ -145,7 +146,7 @@ func (u *upload) exec(statement string) {
 	require.NoError(u.T, err)
 }
 
-// expireFirst makes the leases and permits of a dead or frozen worker look as if
+// expireFirst makes the leases and permits of a killed or frozen worker look as if
 // it had been silent for a minute.
 func (u *upload) expireFirst() {
 	u.T.Helper()

@@ -53,7 +53,7 @@ func TestInterruptedManifestIsUploadedOnce(t *testing.T) {
 }
 
 // interrupt runs enqueue and sends it a signal in the middle of a chunk: Redis
-// has taken some of its uploads and answers no more until the signal is sent.
+// has taken some of its uploads and sends no reply until the process has ended.
 func interrupt(r *rig.Rig, sig syscall.Signal, manifest string) {
 	r.T.Helper()
 	queued := 0

@@ -35,7 +35,7 @@ func browser(t *testing.T) string {
 	return ""
 }
 
-// dev starts `worker dev` and returns the address of its web UI as soon as it is known.
+// dev starts `worker dev` and returns the address of its web UI as soon as it is printed.
 func dev(t *testing.T) string {
 	t.Helper()
 	data := t.TempDir()
