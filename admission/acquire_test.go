@@ -10,7 +10,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestOneKeyIsNeverInFlightTwice(t *testing.T) {
+func TestTaskIsNeverInFlightTwice(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	begin := time.Now()
@@ -23,7 +23,7 @@ func TestOneKeyIsNeverInFlightTwice(t *testing.T) {
 	b.settle(b.acquire(request("recognize_x")), done)
 }
 
-func TestAcquireRepeatsItsAnswer(t *testing.T) {
+func TestRepeatedAcquireGetsTheSamePermit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{Concurrency: 1, UnitsPerDay: 5}))
 	r := request("recognize_x")
@@ -37,7 +37,7 @@ func TestAcquireRepeatsItsAnswer(t *testing.T) {
 	require.EqualValues(t, 1, b.num("budget:"+first.Budgets, "reserved"))
 }
 
-func TestSettleCountsOnce(t *testing.T) {
+func TestRepeatedSettleChargesOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	p := b.acquire(request("recognize_x"))
@@ -56,9 +56,8 @@ func TestSettleCountsOnce(t *testing.T) {
 	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
 }
 
-// The reply to a settle may be lost, and its repeat may arrive during or after the next
-// attempts of the task.
-func TestARepeatedSettleChangesNothingAfterLaterAttempts(t *testing.T) {
+// The reply to a settle may be lost. Its repeat may arrive during or after later attempts of the task.
+func TestSettleRepeatedAfterLaterAttemptsChangesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 20}))
 	_, err := b.Acquire(t.Context(), request("recognize_x"))
@@ -89,7 +88,7 @@ func TestARepeatedSettleChangesNothingAfterLaterAttempts(t *testing.T) {
 	repeat("the task is finished", 5)
 }
 
-func TestARepeatedSettleOfALostOrUnknownAttemptChangesNothing(t *testing.T) {
+func TestRepeatedSettleOfALostOrUnknownAttemptChangesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 20}))
 	_, err := b.Acquire(t.Context(), request("recognize_x"))
@@ -106,7 +105,7 @@ func TestARepeatedSettleOfALostOrUnknownAttemptChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatWasSettledGetsNoSecondPermit(t *testing.T) {
+func TestSettledAttemptGetsNoSecondPermit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	r := request("recognize_x")
@@ -124,7 +123,7 @@ func TestUnsentCallIsNotPossiblyBilled(t *testing.T) {
 	require.Zero(t, p.Record.PossiblyBilled)
 }
 
-func TestNextAcquireCountsAndReturnsALostAttempt(t *testing.T) {
+func TestNextAcquireCountsAndReturnsTheLostAttempt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
 	r := request("recognize_x")
@@ -142,11 +141,11 @@ func TestNextAcquireCountsAndReturnsALostAttempt(t *testing.T) {
 	require.Equal(t, 1, p.Record.PossiblyBilled)
 	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
 	budget := "budget:" + first.Budgets
-	require.EqualValues(t, 1, b.num(budget, "spent"), "the reserved units of the dead worker may have been billed")
+	require.EqualValues(t, 1, b.num(budget, "spent"), "AudD may have billed the units that the dead worker reserved")
 	require.EqualValues(t, 1, b.num(budget, "reserved"))
 
 	b.settle(first, CallReport{Outcome: tasks.UnavailableUnsent, Channel: tasks.ChannelNone})
-	require.EqualValues(t, 0, b.num(budget, "spent"), "a late settle corrects it")
+	require.EqualValues(t, 0, b.num(budget, "spent"), "a late settle corrects the charge")
 	b.settle(p, done)
 	require.EqualValues(t, 1, b.num(budget, "spent"))
 	require.EqualValues(t, 0, b.num(budget, "reserved"))
@@ -173,7 +172,7 @@ func TestLostAttemptIsReturnedUntilAUsedAttemptReportsIt(t *testing.T) {
 	budget := "budget:" + dead.Budgets
 	require.EqualValues(t, 1, b.num(budget, "spent"))
 	b.settle(dead, CallReport{Outcome: tasks.UnavailableUnsent, Channel: tasks.ChannelNone})
-	require.EqualValues(t, 0, b.num(budget, "spent"), "its late settle is still corrected")
+	require.EqualValues(t, 0, b.num(budget, "spent"), "a late settle still corrects the charge")
 	b.set(mainRecognize, "throttled_until", 1)
 	require.Nil(t, b.acquire(request(first.Key)).Lost)
 }
@@ -222,7 +221,7 @@ func TestRenewalRegistersTheLostPermitOfASentCallAgain(t *testing.T) {
 	require.NoError(t, sent.Valid())
 	b.expire(sent.Key)
 	b.expire(waiting.Key)
-	b.settle(b.acquire(request("recognize_other")), done) // sweeps
+	b.settle(b.acquire(request("recognize_other")), done) // the script sweeps expired permits
 	require.EqualValues(t, 0, b.num(mainRecognize, "in_flight"))
 	require.NoError(t, b.Renew(t.Context()))
 	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
@@ -249,7 +248,7 @@ func TestRenewalRegistersSentCallsAgainAfterDataLoss(t *testing.T) {
 	require.EqualValues(t, 0, b.num(mainRecognize, "in_flight"))
 }
 
-func TestConcurrencyHoldsForAllWorkers(t *testing.T) {
+func TestConcurrencyLimitsAllWorkersTogether(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{Concurrency: 2}))
 	other := benchOn(t, b.rdb, oneSource(Limits{Concurrency: 2}))
@@ -273,7 +272,7 @@ func TestGlobalConcurrencyCountsAllPaths(t *testing.T) {
 	require.Equal(t, GateGlobalConcurrency, b.refused(r).Gate)
 }
 
-func TestCancelWhileWaitingForTheStartReleasesThePermit(t *testing.T) {
+func TestCancelledAcquireReleasesItsPermit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		c.Paths = map[tasks.Path]Limits{tasks.Recognize: {RequestsPerMinute: 60}}
@@ -285,7 +284,7 @@ func TestCancelWhileWaitingForTheStartReleasesThePermit(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		p, err := b.Acquire(ctx, request(keyOf(i)))
-		if err == nil && i < 50 { // a busy machine: the start had come already
+		if err == nil && i < 50 { // the machine was busy and the start has passed
 			b.settle(p, done)
 			continue
 		}
@@ -308,7 +307,7 @@ func TestIncompleteRequestIsRejected(t *testing.T) {
 	require.ErrorContains(t, err, "other")
 }
 
-func TestATaskThatEndedIsNotAdmitted(t *testing.T) {
+func TestTaskWithAVerdictIsNotAdmitted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	r := request(keyOf(0))
@@ -317,6 +316,6 @@ func TestATaskThatEndedIsNotAdmitted(t *testing.T) {
 	_, err := b.Acquire(t.Context(), r)
 	require.ErrorIs(t, err, ErrTaskEnded)
 	require.Zero(t, b.num(mainRecognize, "in_flight"))
-	r.Generation = 3 // opened again since
+	r.Generation = 3 // reopened since
 	b.acquire(r)
 }

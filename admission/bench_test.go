@@ -31,8 +31,8 @@ func serverCost(t testing.TB, b *bench) (calls int, script, cpu float64) {
 	return calls, script, cpu
 }
 
-// BenchmarkAcquireSettle reports the time Redis spends per task with all gates
-// on: alone (two calls a task) and in batches.
+// BenchmarkAcquireSettle reports the time that Redis needs per task with all gates on, for one worker (two calls a task) and
+// for many workers (batches).
 func BenchmarkAcquireSettle(b *testing.B) {
 	for _, workers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("%d_at_once", workers), func(b *testing.B) {

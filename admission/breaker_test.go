@@ -9,7 +9,7 @@ import (
 	"reprise/tasks"
 )
 
-// fail settles n calls with a failure, each admitted before it.
+// fail acquires n permits and settles each with a failure.
 func (b *bench) fail(n int) {
 	b.t.Helper()
 	for i := range n {
@@ -17,10 +17,10 @@ func (b *bench) fail(n int) {
 	}
 }
 
-// longCooldown keeps the breaker open for longer than any test runs.
+// longCooldown keeps the breaker open for longer than a test.
 func longCooldown(c *Config) { c.Breaker.Cooldown, c.Breaker.CooldownMax = time.Hour, 24*time.Hour }
 
-// cooled ages the breaker past its cooldown.
+// cooled moves the breaker past its cooldown.
 func (b *bench) cooled() { b.set(mainRecognize, "breaker_probe_at", 1) }
 
 func TestBreakerOpensForAllWorkersAfterFiveFailuresInARow(t *testing.T) {
@@ -36,17 +36,17 @@ func TestBreakerOpensForAllWorkersAfterFiveFailuresInARow(t *testing.T) {
 	require.Equal(t, GateBreaker, other.refused(request(keyOf(1))).Gate)
 }
 
-func TestBreakerStaysClosedWhileUnderHalfOfTheCallsFail(t *testing.T) {
+func TestBreakerStaysClosedWhileLessThanHalfOfTheCallsFail(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Breaker.Window = time.Hour })
 	b.settle(b.acquire(request(keyOf(50))), done)
 	b.fail(6)
-	require.Zero(t, b.num(mainRecognize, "breaker_open"), "0.9^6 is more than half healthy")
+	require.Zero(t, b.num(mainRecognize, "breaker_open"), "0.9^6 is more than half")
 	b.fail(1)
 	require.EqualValues(t, 1, b.num(mainRecognize, "breaker_open"))
 }
 
-func TestOldSuccessIsNoEvidenceOfHealth(t *testing.T) {
+func TestBreakerOpensIfTheLastSuccessIsTooOld(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.settle(b.acquire(request(keyOf(50))), done)
@@ -55,7 +55,7 @@ func TestOldSuccessIsNoEvidenceOfHealth(t *testing.T) {
 	require.EqualValues(t, 1, b.num(mainRecognize, "breaker_open"))
 }
 
-func TestExactlyOneProbePerCooldownAcrossTheFleet(t *testing.T) {
+func TestFleetSendsOneProbePerCooldown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, longCooldown)
 	other := benchOn(t, b.rdb, longCooldown)
@@ -82,7 +82,7 @@ func TestExactlyOneProbePerCooldownAcrossTheFleet(t *testing.T) {
 	b.acquire(request(keyOf(14)))
 }
 
-func TestExpiredProbeIsReplaced(t *testing.T) {
+func TestNextCallProbesAfterTheProbesPermitExpires(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.fail(5)
@@ -98,9 +98,8 @@ func TestExpiredProbeIsReplaced(t *testing.T) {
 	require.Zero(t, b.num(mainRecognize, "breaker_open"))
 }
 
-// Regression: a task whose probe was given back kept the source blocked while it ran on
-// another source.
-func TestAnotherAttemptOfTheProbingTaskIsNoProbe(t *testing.T) {
+// Regression: a task whose probe permit was given back kept the source blocked while it ran on another source.
+func TestAnotherAttemptOfTheProbingTaskDoesNotProbe(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Sources = []SourceConfig{{Name: "main"}, {Name: "second"}} })
 	pinned := func(i int, source string) Request {
@@ -158,7 +157,7 @@ func TestReportsOfAnOldEpochAreIgnored(t *testing.T) {
 	require.Empty(t, b.field(mainRecognize, "halt_reason"))
 }
 
-func TestThrottlesCutConcurrencyOncePerEventAndNeverOpenTheBreaker(t *testing.T) {
+func TestThrottlesCutConcurrencyOnceAndDoNotOpenTheBreaker(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	storm := throttled
@@ -178,8 +177,8 @@ func TestThrottlesCutConcurrencyOncePerEventAndNeverOpenTheBreaker(t *testing.T)
 		b.set(mainRecognize, "throttled_until", 1)
 		b.settle(b.acquire(request(keyOf(20+i))), throttled)
 	}
-	require.Less(t, b.num(mainRecognize, "learned_concurrency_milli"), int64(2000), "persisting throttles cut deeper")
-	require.GreaterOrEqual(t, b.num(mainRecognize, "learned_concurrency_milli"), int64(1000), "down to the floor")
+	require.Less(t, b.num(mainRecognize, "learned_concurrency_milli"), int64(2000), "more throttles cut deeper")
+	require.GreaterOrEqual(t, b.num(mainRecognize, "learned_concurrency_milli"), int64(1000), "but not below the floor")
 }
 
 func TestSlowStartDoublesUntilTheFirstThrottle(t *testing.T) {
@@ -190,7 +189,7 @@ func TestSlowStartDoublesUntilTheFirstThrottle(t *testing.T) {
 		round[i] = b.acquire(request(keyOf(i)))
 	}
 	for _, p := range round {
-		b.settle(p, late) // within two latencies of the full concurrency
+		b.settle(p, late) // soon enough after the limit was reached
 	}
 	require.EqualValues(t, 16000, b.num(mainRecognize, "learned_concurrency_milli"))
 	b.age(time.Hour, "limit_reached_at")
@@ -213,10 +212,10 @@ func TestShorterThrottleDoesNotShortenALongerOne(t *testing.T) {
 	require.True(t, ref.AllBlocked)
 	_, err := b.Resume(t.Context(), "", "", "someone")
 	require.NoError(t, err)
-	require.Equal(t, GateThrottle, b.refused(request(keyOf(3))).Gate, "resume never clears a running throttle")
+	require.Equal(t, GateThrottle, b.refused(request(keyOf(3))).Gate, "a resume does not end a throttle")
 }
 
-func TestThrottleWithoutRetryAfterBlocksForAboutACallsLatency(t *testing.T) {
+func TestThrottleWithoutRetryAfterLastsAboutACallsLatency(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.settle(b.acquire(request(keyOf(1))), done) // latency 200 ms
@@ -230,7 +229,7 @@ func TestThrottleWithoutRetryAfterBlocksForAboutACallsLatency(t *testing.T) {
 	require.Equal(t, GateThrottle, b.refused(request(keyOf(3))).Gate)
 }
 
-func TestFiveNotFoundsInARowHaltThePath(t *testing.T) {
+func TestFive404sInARowHaltThePath(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	for i := range 5 {

@@ -46,7 +46,7 @@ func TestNothingIsAdmittedBeforeAMissingBudgetIsSeeded(t *testing.T) {
 	require.Zero(t, n, "a second worker's seed changes nothing")
 }
 
-func TestDayBudgetStopsExactlyAtItsCap(t *testing.T) {
+func TestDayBudgetAdmitsExactlyItsUnits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 7}))
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
@@ -76,9 +76,9 @@ func TestSeedAddsCallsInFlight(t *testing.T) {
 	b.acquire(request(keyOf(1)))
 }
 
-// After data loss neither a row nor a budget includes a call in flight. It is charged
-// whether it is registered again before the seed or after it.
-func TestCallsInFlightDuringDataLossAreCharged(t *testing.T) {
+// After data loss, neither call rows nor budgets include a call in flight. It must be charged even if its renewal comes after
+// the seed.
+func TestBudgetIncludesCallsInFlightAfterDataLoss(t *testing.T) {
 	t.Parallel()
 	for name, renewFirst := range map[string]bool{"registered before the seed": true, "registered after the seed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestCallsInFlightDuringDataLossAreCharged(t *testing.T) {
 	}
 }
 
-// Until the calls in flight are registered again, their reserved units would be given
-// away a second time: nothing is admitted on a unit budget.
+// A unit budget admits nothing until the calls in flight are registered again, because their reserved units would be given
+// away a second time.
 func TestRecoveryHoldWaitsForTheCallsInFlight(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 500}))
@@ -133,14 +133,14 @@ func TestRecoveryHoldWaitsForTheCallsInFlight(t *testing.T) {
 	require.False(t, ref.AllBlocked)
 	require.LessOrEqual(t, ref.RetryAfter, b.cfg.RenewEvery+b.cfg.Timeout)
 	require.NoError(t, b.Renew(t.Context()))
-	require.NoError(t, b.rdb.HSet(t.Context(), b.key("state:global"), "recovery_hold_until", 1).Err()) // it is over
+	require.NoError(t, b.rdb.HSet(t.Context(), b.key("state:global"), "recovery_hold_until", 1).Err()) // the hold is over
 	_, err = other.Acquire(t.Context(), second)
 	other.seedAll(err, 0)
 	require.Equal(t, GateUnitsDay, other.refused(second).Gate)
 	b.settle(p, done)
 }
 
-func TestSettleAfterMidnightCorrectsTheDayItCharged(t *testing.T) {
+func TestSettleAfterMidnightCorrectsTheDayOfItsAcquire(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 100}))
 	r := request(keyOf(0))
@@ -162,7 +162,7 @@ func TestSettleAfterMidnightCorrectsTheDayItCharged(t *testing.T) {
 	require.EqualValues(t, 0, b.num("budget:"+today, "spent"))
 }
 
-func TestSettleOfAnUnknownAttemptCharges(t *testing.T) {
+func TestSettleOfAnUnknownAttemptIsCharged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 100}))
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
@@ -202,8 +202,7 @@ func TestUsedUpBudgetFailsFastIfConfigured(t *testing.T) {
 	require.True(t, b.refused(request(keyOf(0))).FailFast)
 }
 
-// Regression: the row of a call was written just after the seed had read the rows, and
-// its settle found no budget to charge.
+// Regression: a call row was written just after the seed had read the rows, and its settle found no budget to charge.
 func TestSeedIncludesCallsSettledWhileTheBudgetWasMissing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
@@ -237,8 +236,8 @@ func TestUnreadableBudgetIsSeededAgain(t *testing.T) {
 	require.Equal(t, GateUnitsDay, b.refused(request(keyOf(2))).Gate)
 }
 
-// Regression: a seed whose rows were read before data loss ignored the calls in flight,
-// and their reserved units were given away a second time.
+// Regression: a seed whose rows were read before data loss did not include the calls in flight, and their reserved units were
+// given away a second time.
 func TestSeedReadBeforeDataLossIsNotWritten(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string]bool{"before there are limits again": false, "after": true} {

@@ -33,7 +33,7 @@ func TestPeriodsFollowTheTimeZoneAndTheMonthAnchor(t *testing.T) {
 			t.Parallel()
 			cfg := DefaultConfig()
 			cfg.TimeZone, cfg.MonthAnchor = c.zone, c.anchor
-			g, err := New(nil, cfg) // without Redis: nothing here calls it
+			g, err := New(nil, cfg) // without Redis, because the test does not call it
 			require.NoError(t, err)
 			now, err := time.Parse(time.RFC3339, c.now)
 			require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestPeriodsFollowTheTimeZoneAndTheMonthAnchor(t *testing.T) {
 	}
 }
 
-// redisAt is a Redis whose clock differs from this machine's.
+// redisAt starts a Redis whose clock differs from this machine's.
 func redisAt(t *testing.T, now time.Time) *redis.Client {
 	t.Helper()
 	m := miniredis.RunT(t)
@@ -68,9 +68,9 @@ func redisAt(t *testing.T, now time.Time) *redis.Client {
 	return rdb
 }
 
-func TestTheClockOfRedisDecidesWhichDayACallIsChargedTo(t *testing.T) {
+func TestCallIsChargedToTheDayOfRedisClock(t *testing.T) {
 	t.Parallel()
-	for _, days := range []int{-1, 1} { // it is still before midnight there, or already after it
+	for _, days := range []int{-1, 1} { // the other clock is a day behind or ahead
 		there := time.Now().AddDate(0, 0, days)
 		b := benchOn(t, redisAt(t, there), oneSource(Limits{UnitsPerDay: 10}))
 		_, err := b.Acquire(t.Context(), request(keyOf(0)))
@@ -79,7 +79,7 @@ func TestTheClockOfRedisDecidesWhichDayACallIsChargedTo(t *testing.T) {
 	}
 }
 
-func TestAClockOfRedisThatIsFarOffFailsClosedForUnitBudgets(t *testing.T) {
+func TestUnitBudgetsAdmitNothingIfRedisClockIsFarOff(t *testing.T) {
 	t.Parallel()
 	for _, off := range []time.Duration{-72 * time.Hour, 72 * time.Hour} {
 		b := benchOn(t, redisAt(t, time.Now().Add(off)), oneSource(Limits{UnitsPerDay: 10}))

@@ -36,7 +36,7 @@ func TestCheckPredictsAcquireAndTakesNothing(t *testing.T) {
 	}
 }
 
-// Regression: a used-up budget looked open to a check of zero units.
+// Regression: a check of zero units found a used-up budget open.
 func TestCheckComparesUnitsWithTheBudget(t *testing.T) {
 	t.Parallel()
 	g := newBench(t, oneSource(Limits{UnitsPerDay: 10}))

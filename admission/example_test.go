@@ -9,8 +9,7 @@ import (
 	"reprise/tasks"
 )
 
-// A configuration names every field that is wrong, and of two that contradict each
-// other it names both.
+// Validate names every wrong field, and two fields that contradict each other.
 func ExampleConfig_Validate() {
 	cfg := admission.DefaultConfig()
 	cfg.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {Concurrency: 30, RequestBurst: 5}}
@@ -25,7 +24,7 @@ func ExampleConfig_Validate() {
 	// month_anchor 31 must be 1 to 28
 }
 
-// A refusal is an error that says which gate refused and when to ask again.
+// A refusal is an error with the gate that refused and the time until the caller acquires again.
 func ExampleRefusal() {
 	var err error = &admission.Refusal{Gate: admission.GateRequests, Source: "main", RetryAfter: 1500 * time.Millisecond}
 	if refusal, ok := errors.AsType[*admission.Refusal](err); ok {
@@ -37,7 +36,7 @@ func ExampleRefusal() {
 	// refused by gate requests of source "main" for 1.5s
 }
 
-// A queue is paused only if all its sources are blocked, until the first of them reopens.
+// AllBlocked returns the gate and the wait of the source that reopens first. A busy source is not blocked.
 func ExampleAllBlocked() {
 	sources := []admission.SourceCheck{
 		{Source: "main", Gate: admission.GateHalt, Wait: time.Hour, Blocked: true},

@@ -24,7 +24,7 @@ func TestThreeAuthenticationFailuresInARowHaltTheSource(t *testing.T) {
 	for i := range 2 {
 		b.settle(b.acquire(request(keyOf(i))), badToken)
 	}
-	b.settle(b.acquire(request(keyOf(2))), done) // another answer resets the streak
+	b.settle(b.acquire(request(keyOf(2))), done) // a success resets the count
 	for i := range 3 {
 		b.settle(b.acquire(request(keyOf(i))), badToken)
 	}
@@ -53,8 +53,7 @@ func TestNewTokenEndsAnAuthenticationHaltButTheRefusedTokenStaysBlocked(t *testi
 	b.acquire(request(keyOf(3)))
 }
 
-// Regression: two refused tokens ended each other's halt indefinitely, with one probe a
-// second.
+// Regression: two workers with refused tokens ended each other's halt again and again, with one probe a second.
 func TestEachRefusedTokenProbesOnceUntilAResume(t *testing.T) {
 	t.Parallel()
 	first := newBench(t, withToken("dead1"))
@@ -104,7 +103,7 @@ func TestQuotaHaltsThePathAndIsProbedEachHour(t *testing.T) {
 	require.Empty(t, b.field(mainRecognize, "halt_reason"))
 }
 
-func TestOnlyProbeableBlocksAreProbed(t *testing.T) {
+func TestBlockedSourceIsProbedOnlyIfProbeable(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	maybe := CallReport{Outcome: tasks.Blocked, Channel: tasks.ChannelAccount, Halt: "source", Probeable: true}
@@ -117,7 +116,7 @@ func TestOnlyProbeableBlocksAreProbed(t *testing.T) {
 	require.InDelta(t, 86400, b.refused(request(keyOf(3))).RetryAfter.Seconds(), about.Seconds(), "only an operator reopens it")
 }
 
-func TestResumeAdmitsOneProbeAndOldCallsCannotHaltAgain(t *testing.T) {
+func TestResumeAdmitsOneProbeAndIgnoresEarlierCalls(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	before := b.acquire(request(keyOf(0)))

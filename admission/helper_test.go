@@ -17,7 +17,7 @@ import (
 	"reprise/tasks"
 )
 
-// bench is Gates on a Redis database of the test's own.
+// bench is Gates with its own Redis database.
 type bench struct {
 	*Gates
 	t   testing.TB
@@ -89,7 +89,7 @@ func (b *bench) field(hash, field string) string {
 	return v
 }
 
-// rec is one field of a task's record; empty if it has none.
+// rec returns one field of a task's record; empty if it is absent.
 func (b *bench) rec(key, field string) string {
 	b.t.Helper()
 	text, err := b.rdb.Get(context.Background(), b.key("task:"+key)).Result()
@@ -115,13 +115,13 @@ func (b *bench) set(hash string, pairs ...any) {
 	require.NoError(b.t, b.rdb.HSet(context.Background(), b.key(hash), pairs...).Err())
 }
 
-// expire ages the permit of a key past its end.
+// expire moves the permit of a task past its end.
 func (b *bench) expire(key string) {
 	b.t.Helper()
 	require.NoError(b.t, b.rdb.ZAddXX(context.Background(), b.key("permits"), redis.Z{Member: key, Score: 1}).Err())
 }
 
-// age moves moments of recognize's state (ms) into the past.
+// age moves times of the recognize state (ms) into the past.
 func (b *bench) age(by time.Duration, fields ...string) {
 	b.t.Helper()
 	for _, f := range fields {

@@ -100,11 +100,11 @@ func TestGroupCeilingLimitsItsRate(t *testing.T) {
 	ref := b.refused(backfill(keyOf(2)))
 	require.Equal(t, GateGroupRequests, ref.Gate)
 	require.LessOrEqual(t, ref.RetryAfter, 2*time.Minute)
-	require.Greater(t, ref.RetryAfter, time.Minute, "what the whole rate would take")
+	require.Greater(t, ref.RetryAfter, time.Minute, "longer than at the whole rate")
 	b.settle(b.acquire(request(keyOf(3))), done)
 }
 
-func TestAGroupHasItsOwnBudgetAndSource(t *testing.T) {
+func TestGroupHasItsOwnBudgetAndSource(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		twoSources(HealthAware)(c)

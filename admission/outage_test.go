@@ -16,7 +16,7 @@ import (
 	"reprise/tasks"
 )
 
-// behindProxy is Gates that reach Redis through a proxy.
+// behindProxy returns Gates that reach Redis through a proxy.
 func behindProxy(t *testing.T, change func(*Config)) (*bench, *redistest.Proxy) {
 	t.Helper()
 	direct := redistest.DB(t)
@@ -66,7 +66,7 @@ func TestAdmissionFailsClosedWithoutRedisAndRecovers(t *testing.T) {
 	proctest.Eventually(t, func() bool {
 		b.repeatUnanswered()
 		return b.num(mainRecognize, "in_flight") == 0
-	}, "the settle is repeated by itself")
+	}, "Run repeats the settle")
 	require.Contains(t, []string{"", "0"}, b.rec(keyOf(2), "possibly_billed"), "no attempt was counted")
 	b.settle(b.acquire(request(keyOf(2))), done)
 }
@@ -79,7 +79,7 @@ func TestPermitWhoseReplyWasLostIsReleased(t *testing.T) {
 	})
 	_, err := b.Acquire(t.Context(), request(keyOf(0)))
 	b.seedAll(err, 0)
-	proxy.Blackhole() // Redis runs the script, the reply is lost
+	proxy.Blackhole() // Redis runs the script, but the reply is lost
 	r := request(keyOf(1))
 	_, err = b.Acquire(t.Context(), r)
 	require.ErrorIs(t, err, ErrUnavailable)
@@ -95,7 +95,7 @@ func TestPermitWhoseReplyWasLostIsReleased(t *testing.T) {
 	require.EqualValues(t, 0, b.num("budget:"+p.Budgets, "spent"))
 }
 
-func TestPermitThatCannotBeRenewedBecomesInvalid(t *testing.T) {
+func TestPermitWithoutRenewalBecomesInvalid(t *testing.T) {
 	t.Parallel()
 	b, proxy := behindProxy(t, func(c *Config) {
 		c.PermitTTL, c.RenewEvery, c.Timeout = 4*time.Second, 200*time.Millisecond, 2*time.Second
@@ -109,7 +109,7 @@ func TestPermitThatCannotBeRenewedBecomesInvalid(t *testing.T) {
 	proxy.Cut()
 	proctest.Eventually(t, func() bool { return p.Valid() != nil })
 	proxy.Restore()
-	// No other call got the permit: once confirmed it is valid again.
+	// No other call got the permit, so the next confirmation makes it valid again.
 	proctest.Eventually(t, func() bool { return p.Valid() == nil || p.lost.Load() })
 }
 
@@ -147,7 +147,7 @@ func TestOneWorkersOperationsShareRoundTrips(t *testing.T) {
 	require.Less(t, calls, workers*each/2, "%d tasks", workers*each)
 }
 
-// A Redis without memory grants no permit, but permits are still released.
+// A Redis without free memory grants no permit, but it still takes back permits.
 func TestPermitIsReleasedWhenRedisIsOutOfMemory(t *testing.T) {
 	t.Parallel()
 	b := benchOn(t, redistest.NewServer(t).Client(), oneSource(Limits{UnitsPerDay: 10}))

@@ -13,8 +13,7 @@ import (
 	"reprise/tasks"
 )
 
-// model checks the invariants that hold after any order of acquires, settles, expiries
-// and crashes.
+// model checks the invariants after any order of acquires, settles, expiries and crashes.
 type model struct {
 	t     *testing.T
 	gates []*bench
@@ -69,7 +68,7 @@ func (m *model) crash(rt *rapid.T) {
 	if i, ok := m.any(rt, m.held); ok {
 		p := m.held[i]
 		m.held = append(m.held[:i], m.held[i+1:]...)
-		for _, b := range m.gates { // its worker does not renew it any more
+		for _, b := range m.gates { // its worker does not renew it again
 			b.mu.Lock()
 			delete(b.permits, p.AttemptID)
 			b.mu.Unlock()
@@ -80,8 +79,7 @@ func (m *model) crash(rt *rapid.T) {
 	}
 }
 
-// lateSettle settles for a worker that was suspended, not dead. Only an attempt that
-// Redis still knows can be corrected.
+// lateSettle settles an attempt of a worker that was suspended. Only an attempt that Redis still has can be corrected.
 func (m *model) lateSettle(rt *rapid.T) {
 	i, ok := m.any(rt, m.dead)
 	if !ok {
@@ -127,7 +125,7 @@ func TestAnyInterleavingKeepsBudgetsAndPermitsWithinTheirLimits(t *testing.T) {
 		for range 2 {
 			m.gates = append(m.gates, benchOn(t, rdb, func(c *Config) {
 				c.Paths = map[tasks.Path]Limits{tasks.Recognize: {Concurrency: modelPermits, UnitsPerDay: modelCap}}
-				c.PermitTTL = 10 * time.Minute // the schedule expires them
+				c.PermitTTL = 10 * time.Minute // permits expire by an action of the test
 			}))
 		}
 		_, err := m.gates[0].Acquire(t.Context(), request(keyOf(0)))
@@ -139,7 +137,7 @@ func TestAnyInterleavingKeepsBudgetsAndPermitsWithinTheirLimits(t *testing.T) {
 	})
 }
 
-// converges settles and expires everything: no permit and no reservation may remain.
+// converges settles or expires all permits. No permit and no reservation may remain.
 func (m *model) converges(rt *rapid.T) {
 	for len(m.held) > 0 {
 		m.settle(rt)

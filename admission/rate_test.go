@@ -15,8 +15,8 @@ import (
 	"reprise/tasks"
 )
 
-// race lets goroutines of several workers ask as fast as they can for a while
-// and returns how many calls were admitted and how long it took.
+// race acquires permits from many goroutines of several workers as fast as possible. It returns the number of admitted calls
+// and the time it took.
 func race(t *testing.T, workers []*bench, goroutines int, length time.Duration) (admitted int64, took time.Duration) {
 	t.Helper()
 	var n atomic.Int64
@@ -47,7 +47,7 @@ func race(t *testing.T, workers []*bench, goroutines int, length time.Duration) 
 	return n.Load(), time.Since(begin)
 }
 
-func TestARateIsNeverExceededByAllWorkersTogether(t *testing.T) {
+func TestWorkersTogetherDoNotExceedARate(t *testing.T) {
 	t.Parallel()
 	limits := func(c *Config) {
 		c.AIMD.Off = true
@@ -56,10 +56,10 @@ func TestARateIsNeverExceededByAllWorkersTogether(t *testing.T) {
 	b := newBench(t, limits)
 	admitted, took := race(t, []*bench{b, benchOn(t, b.rdb, limits)}, 32, 2*time.Second)
 	require.LessOrEqual(t, float64(admitted), 200*took.Seconds()+5)
-	require.Greater(t, admitted, int64(5), "more than the burst") // how many depends on the machine
+	require.Greater(t, admitted, int64(5), "more than the burst") // the number depends on the machine
 }
 
-// After the burst every interval admits one call, whatever was refused in between.
+// After the burst each interval admits one call, even if others were refused in between.
 func TestRefusalsLeaveNoPartOfARateUnused(t *testing.T) {
 	t.Parallel()
 	limits := oneSource(Limits{RequestsPerMinute: 1, RequestBurst: 5})
@@ -92,28 +92,28 @@ func TestUnitRateChargesTheUnitsOfACall(t *testing.T) {
 	require.InDelta(t, 5*time.Minute, ref.RetryAfter, float64(about))
 	s := done
 	s.UnitsUsed = 2
-	b.settle(p, s) // 8 units come back
+	b.settle(p, s) // 8 units are given back
 	b.acquire(r)
 }
 
-func TestCallLargerThanTheBurstWaitsForAFullBucket(t *testing.T) {
+func TestCallLargerThanTheBurstWaitsForTheWholeBurst(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerMinute: 1, UnitBurst: 10}))
 	r := request(keyOf(1))
 	r.Units = 30
 	b.acquire(r)
 	ref := b.refused(request(keyOf(2)))
-	require.LessOrEqual(t, ref.RetryAfter, 21*time.Minute, "30 units beyond a bucket of 10, and one cell")
+	require.LessOrEqual(t, ref.RetryAfter, 21*time.Minute, "30 units minus the burst of 10, and one interval")
 	require.Greater(t, ref.RetryAfter, 20*time.Minute)
 }
 
-func TestUnitsTakenBeforeTheRateWasIdleAreNotGivenBack(t *testing.T) {
+func TestUnitsAreNotGivenBackAfterTheRateWasIdle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerMinute: 1, UnitBurst: 10}))
 	r := request(keyOf(1))
 	r.Units = 10
 	p := b.acquire(r)
-	b.set(mainRecognize, "units_arrival_us", b.num(mainRecognize, "units_arrival_us")-600e6) // ten minutes pass: the bucket is full again
+	b.set(mainRecognize, "units_arrival_us", b.num(mainRecognize, "units_arrival_us")-600e6) // ten minutes pass, and the whole burst is free again
 	r = request(keyOf(2))
 	r.Units = 10
 	b.acquire(r)
@@ -121,11 +121,11 @@ func TestUnitsTakenBeforeTheRateWasIdleAreNotGivenBack(t *testing.T) {
 	require.Equal(t, GateUnits, b.refused(request(keyOf(3))).Gate)
 }
 
-func TestWaitersGetPlacesOneAfterTheOther(t *testing.T) {
+func TestRefusedCallersGetSuccessivePlaces(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{RequestsPerMinute: 15}))
 	b.acquire(request(keyOf(0)))
-	var last time.Time // the earliest moment the last place can be
+	var last time.Time // the earliest time of the last place
 	for i := range 5 {
 		asked := time.Now()
 		ref := b.refused(request(keyOf(i + 1)))
@@ -153,8 +153,7 @@ func TestClockStepDoesNotStopTheFleet(t *testing.T) {
 	require.Less(t, ends, float64(time.Now().Add(time.Minute).UnixMilli()))
 }
 
-// Regression: a start that was rounded to µs too late lay before the moment its gate was
-// idle, and nothing was given back.
+// Regression: the start of a call was rounded to before the time at which its rate was idle, and nothing was given back.
 func TestUnitsAreGivenBackAfterAFractionalInterval(t *testing.T) {
 	t.Parallel()
 	for i := range 20 {
@@ -162,7 +161,7 @@ func TestUnitsAreGivenBackAfterAFractionalInterval(t *testing.T) {
 			c.Paths = map[tasks.Path]Limits{tasks.Recognize: {RequestsPerMinute: 7000, RequestBurst: 2, UnitsPerMinute: 600, UnitBurst: 600}}
 			c.Prefix = fmt.Sprintf("x%d{adm}:", i)
 		})
-		for k := range 4 { // the burst is used up: the next starts a fraction of an interval later
+		for k := range 4 { // use up the burst: the next call starts a fraction of an interval later
 			b.settle(b.acquire(request(keyOf(k))), unused)
 		}
 		require.NoError(t, b.rdb.HDel(t.Context(), b.key(mainRecognize), "units_arrival_us", "units_idle_us").Err())

@@ -8,21 +8,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// renew rebuilds a record that Redis lost during the call. The same attempt may acquire
-// once more, if the reply to its acquire was lost.
-func TestRebuiltRecordRepeatsTheAnswerToItsAttempt(t *testing.T) {
+// A renewal writes a record that Redis lost during the call. The attempt may then acquire again, if the reply to its acquire
+// was lost.
+func TestAttemptGetsItsPermitAgainAfterItsRecordWasLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	r := request(keyOf(0))
 	p := b.acquire(r)
-	require.NoError(t, p.Valid()) // its call goes out
+	require.NoError(t, p.Valid()) // its call is sent
 	require.NoError(t, b.rdb.Del(t.Context(), b.key("task:"+r.Key), b.key("permits")).Err())
 	require.NoError(t, b.Renew(t.Context()))
 	require.Equal(t, p.Source, b.acquire(r).Source)
 }
 
 // A value that this program did not write must not fail the decisions about other tasks.
-func TestAnUnreadableRecordAffectsOnlyItsTask(t *testing.T) {
+func TestUnreadableRecordAffectsOnlyItsTask(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
 		"settled_attempts is a list": `{"settled_attempts":[1]}`,
@@ -51,7 +51,7 @@ func TestAnUnreadableRecordAffectsOnlyItsTask(t *testing.T) {
 	}
 }
 
-func TestPermitWithoutARecordStillBlocksItsKey(t *testing.T) {
+func TestPermitWithoutARecordStillBlocksItsTask(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.acquire(request(keyOf(0)))
@@ -63,8 +63,7 @@ func TestPermitWithoutARecordStillBlocksItsKey(t *testing.T) {
 	b.acquire(request(keyOf(0)))
 }
 
-// Regression: the permit of a call without a record was not renewed, and another call of
-// the task was admitted beside it.
+// Regression: the permit of a call without a record was not renewed, and a second call of the task was admitted.
 func TestSentCallIsRenewedAfterItsRecordIsLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
@@ -72,7 +71,7 @@ func TestSentCallIsRenewedAfterItsRecordIsLost(t *testing.T) {
 	_, err := b.Acquire(t.Context(), r)
 	b.seedAll(err, 0)
 	p := b.acquire(r)
-	require.NoError(t, p.Valid()) // its call goes out
+	require.NoError(t, p.Valid()) // its call is sent
 	require.NoError(t, b.rdb.Del(t.Context(), b.key("task:"+r.Key)).Err())
 	ends := func() float64 { return b.rdb.ZScore(t.Context(), b.key("permits"), r.Key).Val() }
 	before := ends() - 5000
@@ -87,8 +86,8 @@ func TestSentCallIsRenewedAfterItsRecordIsLost(t *testing.T) {
 	require.EqualValues(t, 1, b.num("budget:"+p.Budgets, "spent"))
 }
 
-// A later version may add fields to a record: the known ones still count.
-func TestARecordWithFieldsOfALaterVersionKeepsItsHistory(t *testing.T) {
+// A later version may add fields to a record. This version keeps them and uses the others.
+func TestRecordOfALaterVersionIsReadAndKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.settle(b.acquire(request(keyOf(0))), failed)

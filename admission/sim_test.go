@@ -14,7 +14,7 @@ import (
 	"reprise/tasks"
 )
 
-// upstream models an AudD account: a token bucket, a limit of calls in flight, a latency.
+// upstream models an AudD account with a request rate, a limit of calls in flight and a latency.
 type upstream struct {
 	rate, burst float64 // requests a second; 0 = no limit
 	inflight    int     // 0 = no limit
@@ -61,8 +61,7 @@ func (a *agenda) Pop() any {
 	return e
 }
 
-// world runs slots against an upstream in virtual time: the real scripts, on a Redis
-// with a simulated clock.
+// world runs a worker's slots against an upstream in virtual time. It uses the real scripts on a Redis with a simulated clock.
 type world struct {
 	t      *testing.T
 	g      *Gates
@@ -74,7 +73,7 @@ type world struct {
 	agenda agenda
 	keys   int
 	asked  int
-	base   upstream // as it was after the warm-up
+	base   upstream // after the warm-up
 }
 
 func newWorld(t *testing.T, up *upstream, change func(*Config)) *world {
@@ -99,7 +98,7 @@ func (w *world) jitter(d time.Duration) time.Duration {
 	return time.Duration(w.rand.Float64() * float64(d))
 }
 
-// slot takes one task after the other.
+// slot runs tasks one after another.
 func (w *world) slot() {
 	w.keys++
 	w.ask(request(keyOf(w.keys)))
@@ -137,8 +136,8 @@ func (w *world) call(p *Permit) {
 	})
 }
 
-// run plays warm-up and measured time, and returns what the upstream allowed a
-// second and the share of 429s in the measured time.
+// run runs the warm-up and the measured time. It returns the allowed requests per second and the share of 429s in the measured
+// time.
 func (w *world) run(slots int, warm, measured time.Duration) (perSecond, share float64) {
 	for range slots {
 		w.after(w.jitter(100*time.Millisecond), w.slot)
@@ -164,7 +163,7 @@ func TestAIMDLearnsAnUnknownAccount(t *testing.T) {
 		least float64 // requests a second
 	}{
 		{"a rate of 50 a second binds", upstream{rate: 50, burst: 5, inflight: 20, latency: 200 * time.Millisecond}, 45},
-		// 20 / (400 ms + 3 ms on the way): 49.6, less what waits admitted for its start
+		// 20 / (400 ms + 3 ms network) = 49.6; admitted calls that wait for their start lower it
 		{"20 in flight bind", upstream{inflight: 20, latency: 400 * time.Millisecond}, 43},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -179,7 +178,7 @@ func TestAIMDLearnsAnUnknownAccount(t *testing.T) {
 	}
 }
 
-func TestKnownLimitsAreUsedToTheLastPercentWithoutAThrottle(t *testing.T) {
+func TestKnownLimitsAreUsedAlmostFullyWithoutAThrottle(t *testing.T) {
 	t.Parallel()
 	up := upstream{rate: 50, burst: 5, inflight: 20, latency: 200 * time.Millisecond}
 	w := newWorld(t, &up, oneSource(Limits{Concurrency: 20, RequestsPerMinute: 2970}))

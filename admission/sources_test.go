@@ -14,7 +14,7 @@ func twoSources(policy SourcePolicy) func(*Config) {
 	}
 }
 
-// share counts of n tasks how many each source got.
+// share returns how many of n tasks each source got.
 func (b *bench) share(n int) map[string]int {
 	got := map[string]int{}
 	for i := range n {
@@ -77,7 +77,7 @@ func TestBlockedSourceIsSkipped(t *testing.T) {
 	}
 }
 
-func TestExcludedAndPinnedSources(t *testing.T) {
+func TestExcludedAndUnpinnedSourcesAreNotUsed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, twoSources(HealthAware))
 	r := request(keyOf(1))

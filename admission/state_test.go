@@ -9,7 +9,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestTaskStateShowsWhatATaskWaitsFor(t *testing.T) {
+func TestTaskStateReturnsRecordPermitAndSources(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) {
 		oneSource(Limits{Concurrency: 4, RequestsPerMinute: 600, RequestBurst: 10, UnitsPerDay: 10})(c)
@@ -53,7 +53,7 @@ func TestTaskStateShowsWhatATaskWaitsFor(t *testing.T) {
 	require.ErrorContains(t, err, "nonsense")
 }
 
-func TestStateShowsEverySourceAndItsLearnedLimits(t *testing.T) {
+func TestStateReturnsEverySourceWithItsLearnedLimits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, twoSources(HealthAware))
 	b.acquire(request(keyOf(1)))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// admit acquires, waiting as a worker does.
+// admit acquires a permit and waits after refusals, as a worker does.
 func (b *bench) admit(ctx context.Context, r Request) (*Permit, error) {
 	for {
 		p, err := b.Acquire(ctx, r)
@@ -26,7 +26,7 @@ func (b *bench) admit(ctx context.Context, r Request) (*Permit, error) {
 	}
 }
 
-// lineUp lets a task wait after a refusal; it sends its key when it gets its turn.
+// lineUp starts a task that waits after a refusal and sends its key when it gets its turn.
 func (b *bench) lineUp(turns chan<- string, key string, refusal Refusal) {
 	go func() {
 		if b.Wait(b.t.Context(), request(key), &refusal) == nil {
@@ -66,7 +66,7 @@ func TestLongestWaiterGetsTheNextPermit(t *testing.T) {
 	require.Empty(t, turns)
 }
 
-func TestLongestWaiterAsksFirstAtARate(t *testing.T) {
+func TestLongestWaiterIsFirstAtARate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	turns := make(chan string, 3)

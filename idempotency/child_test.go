@@ -14,13 +14,13 @@ import (
 	"reprise/store"
 )
 
-// Child processes of the tests run this test binary again with a job to do.
+// A child process runs this test binary with one of these jobs.
 const (
 	childEnv     = "REPRISE_IDEMPOTENCY_TEST_CHILD"
 	childFileEnv = "REPRISE_IDEMPOTENCY_TEST_FILE"
 	childNameEnv = "REPRISE_IDEMPOTENCY_TEST_NAME"
-	raceJob      = "race"    // latch every key of the race once the parent says go
-	foreverJob   = "forever" // latch one key after the other until killed
+	raceJob      = "race"    // wait for the parent, then latch every key
+	foreverJob   = "forever" // latch keys until it is killed
 	raceKeys     = 25
 )
 
@@ -56,7 +56,7 @@ func runChild(job string) int {
 	for n := range int64(keys) {
 		got, err := l.Latch(ctx, attempt(n, fmt.Sprintf("%s-%d", os.Getenv(childNameEnv), n)))
 		if err == nil {
-			fmt.Println(n, got.Mark.Seq) // one write system call: whole lines, unbuffered
+			fmt.Println(n, got.Mark.Seq) // one write system call per line: the parent reads whole lines only
 		}
 	}
 	if err := s.Close(); err != nil {
@@ -66,7 +66,7 @@ func runChild(job string) int {
 	return 0
 }
 
-func TestConcurrentProcessesLatchAKeyOnce(t *testing.T) {
+func TestOneOfManyProcessesLatchesAKey(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/reprise.db"
 	l, _ := open(t, file)
@@ -117,8 +117,8 @@ func TestConcurrentProcessesLatchAKeyOnce(t *testing.T) {
 	require.Equal(t, int64(raceKeys), head.Seq)
 }
 
-// A latch that was acknowledged is there after SIGKILL: whoever comes next waits,
-// then calls it uncertain, and never sends.
+// A latch whose process was killed is still in the database. Later attempts wait, then the send becomes uncertain, and no
+// attempt sends again.
 func TestAcknowledgedLatchesSurviveSIGKILL(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/reprise.db"
@@ -141,7 +141,7 @@ func TestAcknowledgedLatchesSurviveSIGKILL(t *testing.T) {
 			require.NoError(t, cmd.Process.Kill())
 		}
 	}
-	require.Error(t, cmd.Wait(), "the child was to be killed")
+	require.Error(t, cmd.Wait(), "the child must be killed before it ends")
 	require.GreaterOrEqual(t, len(latched), 40)
 
 	l, _ := open(t, file)
@@ -154,5 +154,5 @@ func TestAcknowledgedLatchesSurviveSIGKILL(t *testing.T) {
 	}
 	found, err := l.List(context.Background(), idempotency.Filter{States: []idempotency.State{idempotency.Uncertain}})
 	require.NoError(t, err)
-	require.Len(t, found, len(latched), "none is silent")
+	require.Len(t, found, len(latched), "every latch must be listed as uncertain")
 }

@@ -14,7 +14,7 @@ import (
 	"reprise/tasks"
 )
 
-// other is a claim of other content for slot n.
+// other returns a claim of other content for slot n.
 func other(n int64, name string, replace bool) idempotency.Claim {
 	c := claimOf(n)
 	c.Key, c.SHA256, c.Replace, c.By = name, "sha-"+name, replace, "mia"
@@ -35,7 +35,7 @@ func TestOtherContentGetsASlotOnlyIfItsOwnerWasRejected(t *testing.T) {
 		inState(t, l, n, s)
 		got := claim(t, l, other(n, "other"+string(s), false))
 		if s == idempotency.Rejected {
-			require.NoError(t, got.Refused, "nothing is in the slot")
+			require.NoError(t, got.Refused, "AudD has nothing in the slot")
 			require.Equal(t, idempotency.Rejected, look(t, l, attempt(n, "").Key).State)
 			latch(t, l, attemptFor(other(n, "other"+string(s), false), "x"))
 			continue
@@ -43,7 +43,7 @@ func TestOtherContentGetsASlotOnlyIfItsOwnerWasRejected(t *testing.T) {
 		var taken *idempotency.SlotTakenError
 		require.ErrorAs(t, got.Refused, &taken, string(s))
 		require.Equal(t, attempt(n, "").Key, taken.Slot.Key)
-		require.Zero(t, look(t, l, "other"+string(s)).Known, "a refused claim leaves nothing")
+		require.Zero(t, look(t, l, "other"+string(s)).Known, "a refused claim must not write the key")
 	}
 }
 
@@ -55,7 +55,7 @@ func TestRepeatedClaimChangesNothing(t *testing.T) {
 	require.Equal(t, first, claim(t, l, claimOf(1)))
 	latch(t, l, attempt(1, "a"))
 	conclude(t, l, "a", tasks.LatchSettled)
-	require.Equal(t, idempotency.Settled, claim(t, l, claimOf(1)).State, "it is there already")
+	require.Equal(t, idempotency.Settled, claim(t, l, claimOf(1)).State, "the content is in the slot already")
 }
 
 func TestReplacedContentIsNotSentAgain(t *testing.T) {
@@ -82,7 +82,7 @@ func TestReplacedContentClaimedAgainIsSentOnceMore(t *testing.T) {
 	back.Replace, back.By = true, "mia"
 
 	claim(t, l, other(1, "new", true))
-	require.False(t, claim(t, l, back).Reopened, "nothing was sent in between: it is still there")
+	require.False(t, claim(t, l, back).Reopened, "no other content was sent, so this content is still in the slot")
 	require.Equal(t, idempotency.Settled, look(t, l, "k1").State)
 
 	claim(t, l, other(1, "new", true))
@@ -134,7 +134,7 @@ func TestRefusedClaimDoesNotAffectOthersOfItsBatch(t *testing.T) {
 	}
 }
 
-func TestSameContentClaimsOneAllottedSlot(t *testing.T) {
+func TestConcurrentClaimsOfOneContentGetOneAllottedSlot(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	const runs = 8
@@ -143,7 +143,7 @@ func TestSameContentClaimsOneAllottedSlot(t *testing.T) {
 	for i := range got {
 		c := claimOf(int64(i + 1))
 		c.SHA256, c.Allotted = "the same", true
-		c.At = start.Add(-time.Duration(i) * time.Second) // clocks are no order
+		c.At = start.Add(-time.Duration(i) * time.Second) // the clocks of the claimers differ
 		wg.Go(func() { got[i] = claim(t, l, c) })
 	}
 	wg.Wait()
@@ -161,7 +161,7 @@ func TestSameContentClaimsOneAllottedSlot(t *testing.T) {
 	require.Empty(t, claim(t, l, again).SameContent, "its own")
 }
 
-func TestAllottedIDsAreNeverUsedAndNeverAllottedTwice(t *testing.T) {
+func TestNextIDNeverReturnsAnIDTwiceOrAUsedOne(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	ctx := context.Background()
@@ -174,7 +174,7 @@ func TestAllottedIDsAreNeverUsedAndNeverAllottedTwice(t *testing.T) {
 	require.Equal(t, int64(41), first)
 	first, err = l.NextID(ctx, "elsewhere", 1)
 	require.NoError(t, err)
-	require.Equal(t, int64(1), first, "each source counts for itself")
+	require.Equal(t, int64(1), first, "each source has its own ids")
 
 	var mu sync.Mutex
 	seen := map[int64]bool{}

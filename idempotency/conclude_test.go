@@ -14,9 +14,8 @@ import (
 	"reprise/tasks"
 )
 
-// after is where a send stands after an attempt's report, by state and effect:
-// settled, released, rejected, uncertain. A star is a late report that is only
-// written into the audit trail. doc.go holds the same table.
+// after maps a send's state to its states after the reports settled, released, rejected and uncertain. A star marks a late
+// report, which is only written to the audit trail. doc.go has the same table.
 var after = map[idempotency.State][4]string{
 	idempotency.Sent:      {"settled", "released", "rejected", "uncertain"},
 	idempotency.Uncertain: {"settled", "uncertain*", "rejected", "uncertain"},
@@ -58,7 +57,7 @@ func TestReportsChangeTheStateAsDocumented(t *testing.T) {
 	}
 }
 
-func TestDocShowsTheTestedTable(t *testing.T) {
+func TestDocumentationHasTheTestedTable(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
@@ -93,7 +92,7 @@ func TestReportWithoutALatchIsAnErrorUnlessReleased(t *testing.T) {
 	require.False(t, found)
 }
 
-func TestLateSettleWinsOverExpiry(t *testing.T) {
+func TestLateSettleReplacesAnExpiry(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	latch(t, l, attempt(1, "a"))

@@ -18,7 +18,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestConcurrentAttemptsLatchOnce(t *testing.T) {
+func TestOneOfManyConcurrentAttemptsLatches(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reprise.db")
 	one, _ := open(t, file)
@@ -50,7 +50,7 @@ func TestConcurrentAttemptsLatchOnce(t *testing.T) {
 	}
 }
 
-// locked is a ledger whose database another connection holds exclusively.
+// locked returns a ledger whose database is locked by another connection.
 func locked(t *testing.T) (l *idempotency.Ledger, unlock func()) {
 	t.Helper()
 	ctx := context.Background()
@@ -76,7 +76,7 @@ func locked(t *testing.T) (l *idempotency.Ledger, unlock func()) {
 	}
 }
 
-func TestLockedDatabaseIsAnErrorAndNoLatch(t *testing.T) {
+func TestLockedDatabaseFailsTheLatch(t *testing.T) {
 	t.Parallel()
 	l, unlock := locked(t)
 	_, err := l.Latch(context.Background(), attempt(1, "a"))
@@ -84,7 +84,7 @@ func TestLockedDatabaseIsAnErrorAndNoLatch(t *testing.T) {
 	require.True(t, store.IsUnavailable(err), "%v", err)
 	_, err = l.Conclude(context.Background(), "a", idempotency.Conclusion{Effect: tasks.LatchReleased, At: start})
 	require.True(t, store.IsUnavailable(err), "%v", err)
-	require.False(t, look(t, l, "k1").Known, "reading goes on")
+	require.False(t, look(t, l, "k1").Known, "a locked database can be read")
 	unlock()
 	require.Zero(t, conclude(t, l, "a", tasks.LatchReleased))
 	require.Zero(t, latch(t, l, attempt(1, "b")).Generation)
@@ -105,15 +105,15 @@ func TestTimedOutLatchIsReleasedByItsAttempt(t *testing.T) {
 	conclude(t, l, "a", tasks.LatchReleased)
 	require.NoError(t, look(t, l, "k1").MaySend(start))
 
-	// The commit came through, its reply did not: the attempt releases it.
+	// The commit succeeded but its reply was lost. The attempt releases the latch.
 	latch(t, l, attempt(1, "b"))
 	require.Equal(t, idempotency.Released, conclude(t, l, "b", tasks.LatchReleased))
 	require.Equal(t, int64(1), latch(t, l, attempt(1, "c")).Generation)
 }
 
-// A latch cut off at a random instant leaves either nothing or a send of its
-// own attempt, and the attempt's release always opens the key again.
-func TestLatchCancelledAnywhereNeverBlocksTheKey(t *testing.T) {
+// A Latch that is cancelled at a random time leaves no row, or a row of its own attempt. The attempt's release frees the key
+// again.
+func TestLatchCancelledAtAnyPointDoesNotBlockTheKey(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	for i := range 60 {
@@ -129,7 +129,7 @@ func TestLatchCancelledAnywhereNeverBlocksTheKey(t *testing.T) {
 	}
 }
 
-func TestConnectionsOfTheStoreCommitDurably(t *testing.T) {
+func TestStoreCommitsDurably(t *testing.T) {
 	t.Parallel()
 	_, s := open(t, filepath.Join(t.TempDir(), "reprise.db"))
 	var synchronous int

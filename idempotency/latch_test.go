@@ -15,7 +15,7 @@ import (
 func TestFirstAttemptLatchesAndTheSecondIsTaken(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
-	require.NoError(t, look(t, l, "k1").MaySend(start), "a key that is not known may be sent")
+	require.NoError(t, look(t, l, "k1").MaySend(start), "an unknown key may be sent")
 	got := latch(t, l, attempt(1, "a"))
 	require.Zero(t, got.Generation)
 	require.Equal(t, idempotency.Mark{Ledger: l.ID(), Seq: 1, Token: "a"}, got.Mark)
@@ -27,12 +27,12 @@ func TestFirstAttemptLatchesAndTheSecondIsTaken(t *testing.T) {
 	require.Equal(t, start.Add(timeout+margin), taken.Until)
 	st := look(t, l, "k1")
 	require.Equal(t, idempotency.Sent, st.State)
-	require.Equal(t, taken, st.MaySend(start), "Look and Latch agree")
+	require.Equal(t, taken, st.MaySend(start), "Status and Latch must agree")
 	require.Equal(t, start.Add(timeout+margin), st.Until)
 	require.Equal(t, int64(2), latch(t, l, attempt(2, "c")).Mark.Seq)
 }
 
-func TestLatchIsTakenInEveryStateButReleased(t *testing.T) {
+func TestOnlyAFreeOrReleasedUploadCanBeLatched(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	for n, s := range idempotency.States {
@@ -42,14 +42,14 @@ func TestLatchIsTakenInEveryStateButReleased(t *testing.T) {
 		case idempotency.Free:
 			require.Zero(t, latch(t, l, a).Generation)
 		case idempotency.Released:
-			require.Equal(t, int64(1), latch(t, l, a).Generation, "a definite release opens the next generation")
+			require.Equal(t, int64(1), latch(t, l, a).Generation, "a release allows the next generation")
 		default:
 			require.Equal(t, s, refused[*idempotency.TakenError](t, l, a).Send.State)
 		}
 	}
 }
 
-func TestSameAttemptLatchedAgainGetsTheSameAnswer(t *testing.T) {
+func TestRepeatedLatchOfAnAttemptGetsTheSameMark(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	first := latch(t, l, attempt(1, "a"))
@@ -58,18 +58,18 @@ func TestSameAttemptLatchedAgainGetsTheSameAnswer(t *testing.T) {
 	got := latch(t, l, again)
 	require.Equal(t, first.Mark, got.Mark)
 	require.NoError(t, got.Fresh(start.Add(5*time.Second)))
-	require.Error(t, got.Fresh(start.Add(6*time.Second)), "the bound counts from the first latch")
+	require.Error(t, got.Fresh(start.Add(6*time.Second)), "the time counts from the first latch")
 
 	other := attempt(2, "a")
 	_, err := l.Latch(context.Background(), other)
-	require.ErrorIs(t, err, idempotency.ErrInvalid, "an attempt id is of one upload")
+	require.ErrorIs(t, err, idempotency.ErrInvalid, "an attempt id belongs to one upload")
 	conclude(t, l, "a", tasks.LatchReleased)
 	require.Equal(t, idempotency.Released, refused[*idempotency.TakenError](t, l, attempt(1, "a")).Send.State,
 		"an attempt that was concluded never sends again")
 	require.Equal(t, int64(1), latch(t, l, attempt(1, "b")).Generation)
 }
 
-func TestKeyWithOtherContentIsRejected(t *testing.T) {
+func TestInvalidLatchRequestIsRejected(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	latch(t, l, attempt(1, "a"))
@@ -91,7 +91,7 @@ func TestKeyWithOtherContentIsRejected(t *testing.T) {
 	}
 }
 
-func TestFirstByteIsBoundedByTheLargerOfBothClocks(t *testing.T) {
+func TestLatchIsStaleByTheLargerOfWallAndMonotonicTime(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	got := latch(t, l, attempt(1, "a"))
@@ -100,18 +100,18 @@ func TestFirstByteIsBoundedByTheLargerOfBothClocks(t *testing.T) {
 	var stale *idempotency.StaleError
 	require.ErrorAs(t, got.Fresh(start.Add(5*time.Second+1)), &stale)
 	require.Equal(t, 5*time.Second, stale.Limit)
-	require.Error(t, got.Fresh(start.Add(-time.Millisecond)), "a clock that was set back proves nothing")
+	require.Error(t, got.Fresh(start.Add(-time.Millisecond)), "a clock that was set back cannot be trusted")
 
-	// With monotonic readings: time.Now carries one, Round(0) drops it.
+	// time.Now has a monotonic reading, and Round(0) removes it.
 	a := attempt(2, "b")
 	a.At = time.Now()
 	got = latch(t, l, a)
 	require.NoError(t, got.Fresh(a.At.Add(time.Second)))
 	require.Error(t, got.Fresh(a.At.Add(6*time.Second)))
-	require.Error(t, got.Fresh(a.At.Round(0).Add(6*time.Second)), "the machine slept: only the wall clock went on")
+	require.Error(t, got.Fresh(a.At.Round(0).Add(6*time.Second)), "the machine slept: only the wall clock ran")
 }
 
-func TestExpiryComesAfterTimeoutAndMargin(t *testing.T) {
+func TestSendExpiresAfterTimeoutAndMargin(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	latch(t, l, attempt(1, "a"))

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if child := os.Getenv(childEnv); child != "" {
 		os.Exit(runChild(child))
 	}
-	// Long runs find more here than many: a key's story has several sends.
+	// Few long runs find more than many short ones, because a fault needs several sends of a key.
 	settings := map[string]string{"rapid.steps": "120"}
 	if underRace {
 		settings = map[string]string{"rapid.steps": "60", "rapid.checks": "15"} // SQLite is ten times slower then
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// start is the time the tests' rows begin at.
+// start is the time of the first row in a test.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const (
@@ -46,7 +46,7 @@ const (
 func config(file string) store.Config {
 	cfg := store.DefaultConfig()
 	cfg.URL = "sqlite:" + file
-	cfg.BusyTimeout = time.Minute // a slow machine is not what the tests are about
+	cfg.BusyTimeout = time.Minute // a slow machine must not fail a test
 	return cfg
 }
 
@@ -61,14 +61,14 @@ func open(t testing.TB, file string) (*idempotency.Ledger, *store.Store) {
 	return l, s
 }
 
-// fresh is a ledger on an empty file of its own.
+// fresh returns a ledger on a new file.
 func fresh(t testing.TB) *idempotency.Ledger {
 	t.Helper()
 	l, _ := open(t, filepath.Join(t.TempDir(), "reprise.db"))
 	return l
 }
 
-// attempt is one for the key "k<n>" of slot n, made at start.
+// attempt returns a request for the key "k<n>" and slot n at the time start.
 func attempt(n int64, id string) idempotency.LatchRequest {
 	return idempotency.LatchRequest{
 		Key: fmt.Sprintf("k%d", n), AttemptID: id, Source: "main", AudioID: n, SHA256: fmt.Sprintf("sha%d", n),
@@ -83,7 +83,7 @@ func latch(t testing.TB, l *idempotency.Ledger, a idempotency.LatchRequest) idem
 	return got
 }
 
-// refused is the error of a latch that must not be had.
+// refused returns the error of a Latch that must fail.
 func refused[E error](t testing.TB, l *idempotency.Ledger, a idempotency.LatchRequest) E {
 	t.Helper()
 	var want E
@@ -93,7 +93,7 @@ func refused[E error](t testing.TB, l *idempotency.Ledger, a idempotency.LatchRe
 	return want
 }
 
-// effects are those an attempt can report, in the order of doc.go's table.
+// effects lists what an attempt can report, in the order of doc.go's table.
 var effects = []tasks.LatchEffect{tasks.LatchSettled, tasks.LatchReleased, tasks.LatchRejected, tasks.LatchUncertain}
 
 var outcomes = map[tasks.LatchEffect]tasks.Outcome{
@@ -128,7 +128,7 @@ func act(after time.Duration) idempotency.Action {
 	return idempotency.Action{By: "mia", Why: "looked it up", At: start.Add(after)}
 }
 
-// inState brings key k<n> into a state by attempt "a<n>" in generation 0.
+// inState brings the key k<n> into a state, with the attempt a<n> in generation 0.
 func inState(t testing.TB, l *idempotency.Ledger, n int64, s idempotency.State) {
 	t.Helper()
 	if s == idempotency.Free {

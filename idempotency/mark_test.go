@@ -31,10 +31,10 @@ func TestRestoredBackupFailsClosedUntilAdopted(t *testing.T) {
 	require.ErrorContains(t, refused[*idempotency.BehindError](t, restored, lost), "restored backup")
 	require.False(t, look(t, restored, "k2").Known)
 
-	// Without the memory it goes on, and the number alone would say nothing.
+	// If the mark was not remembered, the ledger continues. Its sequence number alone would not show the lost entries.
 	latch(t, restored, attempt(3, "d"))
 	latch(t, restored, attempt(4, "e"))
-	require.ErrorAs(t, restored.Check(ctx, remembered), &behind, "its sequence is larger, its history another one")
+	require.ErrorAs(t, restored.Check(ctx, remembered), &behind, "its sequence is larger, but its entries are others")
 
 	adopted, err := restored.Adopt(ctx, remembered, act(0))
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestRestoredBackupFailsClosedUntilAdopted(t *testing.T) {
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
 }
 
-func TestAnotherLedgerIsRefusedAndAMissingMarkIsAccepted(t *testing.T) {
+func TestAnotherLedgerFailsClosedAndAMissingMarkIsAccepted(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	one, two := fresh(t), fresh(t)
@@ -63,7 +63,7 @@ func TestAnotherLedgerIsRefusedAndAMissingMarkIsAccepted(t *testing.T) {
 	remembered := latch(t, one, attempt(1, "a")).Mark
 	latch(t, two, attempt(1, "a"))
 	var behind *idempotency.BehindError
-	require.ErrorAs(t, two.Check(ctx, remembered), &behind, "same sequence, same attempt id, another ledger")
+	require.ErrorAs(t, two.Check(ctx, remembered), &behind, "sequence and attempt id are equal, but the ledger is another one")
 	require.ErrorContains(t, behind, "another upload ledger")
 	require.NoError(t, two.Check(ctx, idempotency.Mark{}))
 	head, err := fresh(t).Highest(ctx)
@@ -75,14 +75,14 @@ func TestAnotherLedgerIsRefusedAndAMissingMarkIsAccepted(t *testing.T) {
 		marks = append(marks, latch(t, one, attempt(10+n, attempt(10+n, "").Key)).Mark)
 	}
 	for _, m := range marks {
-		require.NoError(t, one.Check(ctx, m), "older marks are known too")
+		require.NoError(t, one.Check(ctx, m), "the ledger must have older marks too")
 	}
 	m := marks[0]
 	m.Token = "made up"
 	require.Error(t, one.Check(ctx, m))
 }
 
-func TestManyOpenersAgreeOnTheLedgersID(t *testing.T) {
+func TestConcurrentOpenersGetTheSameLedgerID(t *testing.T) {
 	t.Parallel()
 	_, s := open(t, filepath.Join(t.TempDir(), "reprise.db"))
 	_, err := s.DB().Exec(`DELETE FROM upload_ledger`)

@@ -18,28 +18,28 @@ import (
 	"reprise/tasks"
 )
 
-// call is one worker's attempt at some step of its way: made, latched, past
-// Fresh (from here it may freeze and still send), sent, ended.
+// call is one worker's attempt at one of its steps: made, latched, passed (Fresh returned nil: it may still freeze and then
+// send), sent, ended.
 type call struct {
 	attempt idempotency.LatchRequest
 	step    string
 	right   idempotency.Latched
-	report  tasks.LatchEffect // what it has reported, "" for nothing
+	report  tasks.LatchEffect // what it has reported, "" = nothing
 }
 
-// model is what the promise says about one key, beside the real ledger.
+// model is the expected state of one key.
 type model struct {
 	claim      idempotency.Claim
 	generation int64
 	state      idempotency.State
 	sentAt     time.Time
-	sends      map[int64]int // bytes that left, by generation
-	// unreleased counts automatic sends since the last raise by a person that
-	// their attempts have not reported as released.
+	sends      map[int64]int // number of sends, by generation
+	// unreleased has the automatic sends since an operator last raised the generation, except those that were reported as
+	// released.
 	unreleased map[string]bool
 }
 
-// world drives many workers, people and a clock over one ledger.
+// world has workers, operators and a clock that use one ledger.
 type world struct {
 	l     *idempotency.Ledger
 	now   time.Time
@@ -48,7 +48,7 @@ type world struct {
 	n     int
 	turn  int
 	run   string
-	seen  map[string]int // what happened over all runs, so that the test is known to test something
+	seen  map[string]int // how often each event happened in all runs: the test requires all of them
 }
 
 const (
@@ -57,7 +57,7 @@ const (
 
 func (w *world) key(t *rapid.T) *model { return rapid.SampledFrom(w.keys).Draw(t, "key") }
 
-// pick draws a call that stands at one of the steps, or skips the action.
+// pick draws a call at one of the steps, or skips the action.
 func (w *world) pick(t *rapid.T, steps ...string) *call {
 	var fit []*call
 	for _, c := range w.calls {
@@ -94,7 +94,7 @@ func (w *world) make(t *rapid.T) {
 	w.calls = append(w.calls, &call{attempt: a, step: made})
 }
 
-// latch may come long after the attempt read its clock.
+// latch may run long after the attempt read its clock.
 func (w *world) latch(t *rapid.T, c *call) {
 	m := w.model(c.attempt.Key)
 	got, err := w.l.Latch(context.Background(), c.attempt)
@@ -102,7 +102,7 @@ func (w *world) latch(t *rapid.T, c *call) {
 		c.step = ended
 		return
 	}
-	require.Equal(t, idempotency.Free, m.state, "a latch where nothing was free")
+	require.Equal(t, idempotency.Free, m.state, "a latch of a key that was not free")
 	require.Equal(t, m.generation, got.Generation)
 	c.step, c.right = latched, got
 	m.state, m.sentAt = idempotency.Sent, c.attempt.At
@@ -110,13 +110,13 @@ func (w *world) latch(t *rapid.T, c *call) {
 
 func (w *world) firstByteAllowed(t *rapid.T, c *call) {
 	if c.right.Fresh(w.now) != nil {
-		w.report(t, c) // stale: it ends without a byte
+		w.report(t, c) // stale: it ends without a send
 		return
 	}
 	c.step = passed
 }
 
-// send lets bytes leave: the moment that is paid.
+// send sends the body: AudD bills it from here on.
 func (w *world) send(t *rapid.T, c *call) {
 	m := w.model(c.attempt.Key)
 	c.step = sent
@@ -124,13 +124,13 @@ func (w *world) send(t *rapid.T, c *call) {
 	m.sends[c.right.Generation]++
 	require.Equal(t, 1, m.sends[c.right.Generation], "two sends of generation %d", c.right.Generation)
 	if c.right.Generation != m.generation {
-		return // a freeze longer than a person's wait: the documented residual
+		return // it froze longer than an operator's wait: the documented remaining risk
 	}
-	require.Empty(t, m.unreleased, "an automatic send after one that was not released")
+	require.Empty(t, m.unreleased, "a second automatic send, although the first was not released")
 	m.unreleased[c.attempt.AttemptID] = true
 }
 
-// report is truthful: only what never sent, or was refused before work, releases.
+// report reports the truth: released only if nothing was sent, or AudD refused it before any work.
 func (w *world) report(t *rapid.T, c *call) {
 	effect := c.report
 	if effect == "" {
@@ -151,14 +151,14 @@ func (w *world) report(t *rapid.T, c *call) {
 	was := m.state
 	m.state = got
 	if got == idempotency.Released {
-		require.Equal(t, idempotency.Sent, was, "only what is on its way is released")
+		require.Equal(t, idempotency.Sent, was, "only a send in flight can be released")
 		delete(m.unreleased, c.attempt.AttemptID)
 		m.generation, m.state = m.generation+1, idempotency.Free
 		w.seen["release"]++
 	}
 }
 
-// advance lets one worker go one step of its way.
+// advance moves one worker to its next step.
 func (w *world) advance(t *rapid.T) {
 	c := w.pick(t, made, latched, passed, sent)
 	map[string]func(*rapid.T, *call){
@@ -166,10 +166,10 @@ func (w *world) advance(t *rapid.T) {
 	}[c.step](t, c)
 }
 
-// again repeats a report, or releases before the first byte.
+// again repeats a report, or reports released before the first byte.
 func (w *world) again(t *rapid.T) { w.report(t, w.pick(t, latched, ended)) }
 
-// crash ends a worker without a word, at any step.
+// crash ends a worker at any step without a report.
 func (w *world) crash(t *rapid.T) {
 	c := w.pick(t, made, latched, passed, sent)
 	c.step, c.report = "crashed", ""
@@ -229,25 +229,24 @@ func (w *world) pass(t *rapid.T) {
 	w.now = w.now.Add(rapid.SampledFrom(steps).Draw(t, "step"))
 }
 
-// check compares one key after the other with its model, one for each action:
-// a difference stays and is found a step later.
+// check compares one key with its model after each action, in turn. A difference remains and is found a few actions later.
 func (w *world) check(t *rapid.T) {
 	w.turn++
 	m := w.keys[w.turn%len(w.keys)]
 	st, err := w.l.Status(context.Background(), m.claim.Key)
 	require.NoError(t, err)
-	require.Equal(t, m.generation, st.Generation, "nobody else raises the generation")
+	require.Equal(t, m.generation, st.Generation, "only the modelled actions raise the generation")
 	require.Equal(t, m.state, st.State)
 }
 
-func TestNoScheduleCausesTwoAutomaticSends(t *testing.T) {
+func TestAnyScheduleSendsAGenerationOnce(t *testing.T) {
 	t.Parallel()
 	l, _ := open(t, filepath.Join(t.TempDir(), "reprise.db"))
 	runs, seen := 0, map[string]int{}
 	schedules := func(t *rapid.T) {
 		runs++
 		w := &world{l: l, now: start, run: fmt.Sprint("run", runs), seen: seen}
-		for i, slot := range []int64{1, 2, 2} { // two contents fight for one slot
+		for i, slot := range []int64{1, 2, 2} { // two contents compete for one slot
 			c := other(slot, fmt.Sprintf("%s-key%d", w.run, i), false)
 			c.Source = w.run
 			w.keys = append(w.keys, &model{claim: c, state: idempotency.Free, sends: map[int64]int{}, unreleased: map[string]bool{}})
@@ -255,7 +254,7 @@ func TestNoScheduleCausesTwoAutomaticSends(t *testing.T) {
 		for range 3 {
 			w.make(t)
 		}
-		t.Repeat(map[string]func(*rapid.T){ // a name more often is an action more often
+		t.Repeat(map[string]func(*rapid.T){ // an action that is listed more often runs more often
 			"make": w.make, "advance": w.advance, "advance 2": w.advance, "advance 3": w.advance, "advance 4": w.advance,
 			"again": w.again, "crash": w.crash, "expire": w.expire, "expire 2": w.expire, "resolve": w.resolve,
 			"resolve 2": w.resolve, "reopen": w.reopen, "claim": w.claim, "pass": w.pass, "": w.check,
@@ -263,15 +262,15 @@ func TestNoScheduleCausesTwoAutomaticSends(t *testing.T) {
 	}
 	all := []string{"send", "release", "resolve as settled", "resolve as retry"}
 	missing := func() bool { return slices.ContainsFunc(all, func(what string) bool { return seen[what] == 0 }) }
-	for try := 1; try == 1 || missing() && try <= 20; try++ { // few runs may leave something out by chance
+	for try := 1; try == 1 || missing() && try <= 20; try++ { // one set of runs may miss an event by chance
 		rapid.Check(t, schedules)
 	}
 	t.Log(seen)
-	require.False(t, missing(), "want all of %q", all)
+	require.False(t, missing(), "expected all of %q", all)
 }
 
-// The same with real concurrency: workers, latecomers and an expirer on one key,
-// through two pools. Sends ≤ 1 + releases + retries, one for each generation.
+// Workers with two connection pools latch, conclude and expire one key at the same time. Each generation is sent once, and
+// there are at most 1 + releases generations.
 func TestConcurrentWorkersSendOncePerGeneration(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reprise.db")
@@ -310,7 +309,7 @@ func TestConcurrentWorkersSendOncePerGeneration(t *testing.T) {
 					released++
 				}
 				mu.Unlock()
-				for range 2 { // every report is made twice
+				for range 2 { // each report is repeated
 					_, err = l.Conclude(context.Background(), a.AttemptID, idempotency.Conclusion{Effect: effect, Outcome: tasks.Throttled, At: start})
 					if err != nil {
 						t.Error(err)

@@ -29,10 +29,10 @@ func TestOnlyUncertainUploadsAreResolved(t *testing.T) {
 			case s == idempotency.Sent:
 				var early *idempotency.TooEarlyError
 				require.ErrorAs(t, err, &early)
-				require.Equal(t, start.Add(timeout+margin), early.Until, "it is on its way")
+				require.Equal(t, start.Add(timeout+margin), early.Until, "it may be in flight")
 			case s == idempotency.Uncertain && as == idempotency.AsRetry:
 				var not *idempotency.NotResolvableError
-				require.ErrorAs(t, err, &not, "it was just settled")
+				require.ErrorAs(t, err, &not, "the loop settled it just before")
 			case s == idempotency.Uncertain:
 				require.NoError(t, err)
 			default:
@@ -65,15 +65,15 @@ func TestRetryWaitsUntilTheEarlierSendIsOverAndIsAudited(t *testing.T) {
 	require.Equal(t, idempotency.Resolved{Generation: 1}, got)
 	again, err := l.Resolve(ctx, "k1", idempotency.AsRetry, act(time.Hour))
 	require.NoError(t, err)
-	require.Equal(t, idempotency.Resolved{Generation: 1, Already: true}, again, "one retry, however often it is asked")
+	require.Equal(t, idempotency.Resolved{Generation: 1, Already: true}, again, "a repeated resolution allows one retry only")
 	require.Equal(t, []idempotency.Audit{{
 		N: 1, At: start.Add(timeout + retryWait), Who: "mia", What: "resolve as retry", Why: "looked it up", Key: "k1",
 	}}, show(t, l, "k1").Trail)
 	require.Equal(t, int64(1), latch(t, l, attempt(1, "b")).Generation)
 }
 
-// A worker died after its latch and Redis lost the task: nobody redelivers it.
-func TestOperatorResolvesASendThatIsNotRedelivered(t *testing.T) {
+// A worker died after its latch, and Redis lost the task, so no worker concludes the send.
+func TestOperatorResolvesASendWithoutAConclusion(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	ctx := context.Background()
@@ -162,7 +162,7 @@ func TestReopenAcceptsOnlySettledAndRejectedUploads(t *testing.T) {
 	require.NoError(t, err)
 	var early *idempotency.TooEarlyError
 	_, err = l.Reopen(ctx, "k20", 0, act(timeout))
-	require.ErrorAs(t, err, &early, "a person settled it: its call may still run")
+	require.ErrorAs(t, err, &early, "an operator settled it, so its call may still run")
 	_, err = l.Reopen(ctx, "k20", 0, act(timeout+retryWait))
 	require.NoError(t, err)
 	_, err = l.Reopen(ctx, "nobody", 0, act(0))

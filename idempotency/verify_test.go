@@ -13,7 +13,7 @@ import (
 	"reprise/tasks"
 )
 
-// doubtful is an uncertain upload of slot n with verify: recognize.
+// doubtful makes an uncertain upload of slot n with this verify policy.
 func doubtful(t *testing.T, l *idempotency.Ledger, n int64, v idempotency.Verify) {
 	t.Helper()
 	a := attempt(n, "a")
@@ -42,11 +42,11 @@ func verified(t *testing.T, l *idempotency.Ledger, n int64, hit *int64) idempote
 	return st.State
 }
 
-func TestVerificationIsDelayedBoundedAndStartedOnce(t *testing.T) {
+func TestVerificationStartsOncePerDelayUpToTheLimit(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	doubtful(t, l, 1, idempotency.VerifyRecognize)
-	require.False(t, begin(t, l, turn(1, 6*time.Minute-time.Millisecond)), "AudD indexes")
+	require.False(t, begin(t, l, turn(1, 6*time.Minute-time.Millisecond)), "AudD still indexes the upload")
 	var taken atomic.Int64
 	var wg sync.WaitGroup
 	for range 8 {
@@ -61,15 +61,15 @@ func TestVerificationIsDelayedBoundedAndStartedOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Equal(t, int64(1), taken.Load(), "each costs a unit")
-	require.True(t, begin(t, l, turn(1, 11*time.Minute)), "the first one's worker died")
+	require.Equal(t, int64(1), taken.Load(), "each verification costs a unit")
+	require.True(t, begin(t, l, turn(1, 11*time.Minute)), "the worker of the first try died")
 	require.False(t, begin(t, l, turn(1, time.Hour)), "two tries")
 	require.Equal(t, 2, look(t, l, "k1").Send.Tries)
 	_, err := l.BeginVerify(context.Background(), idempotency.VerifyRequest{Key: "k1"})
 	require.ErrorIs(t, err, idempotency.ErrInvalid)
 }
 
-func TestOnlyUncertainUploadsWithThePolicyAreVerified(t *testing.T) {
+func TestOnlyUncertainUploadsWithVerifyRecognizeAreVerified(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	doubtful(t, l, 1, idempotency.VerifyHold)
@@ -82,7 +82,7 @@ func TestOnlyUncertainUploadsWithThePolicyAreVerified(t *testing.T) {
 	require.Empty(t, show(t, l, "k2").Trail)
 }
 
-func TestHitWithTheSameAudioIDSettles(t *testing.T) {
+func TestRecognizedAudioIDSettlesTheUpload(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	doubtful(t, l, 7, idempotency.VerifyRecognize)
@@ -97,7 +97,7 @@ func TestHitWithTheSameAudioIDSettles(t *testing.T) {
 	require.Equal(t, []string{"not verified", "not verified", "verified"}, what)
 }
 
-func TestHitDoesNotSettleASlotThatOtherContentWasSentTo(t *testing.T) {
+func TestRecognitionDoesNotSettleASharedSlot(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	old := other(7, "old", false)

@@ -1,5 +1,5 @@
-// Package redismark keeps the latest mark of the upload ledger in Redis, so that a ledger that was restored from an old
-// backup is noticed.
+// Package redismark stores the latest mark of the upload ledger in Redis. With it, a worker notices a ledger that was
+// restored from a backup.
 package redismark
 
 import (
@@ -13,7 +13,7 @@ import (
 	"reprise/idempotency"
 )
 
-// key is a hash: ledger, seq and token of the latest mark. No TTL.
+// key is a hash with the ledger, seq and token of the latest mark. It has no TTL.
 const key = "reprise:{ledger}:mark"
 
 //go:embed remember.lua
@@ -21,7 +21,7 @@ var rememberLua string
 
 var rememberScript = redis.NewScript(rememberLua)
 
-// Read returns the mark that is remembered; the zero Mark if there is none.
+// Read returns the stored mark, or the zero Mark if there is none.
 func Read(ctx context.Context, rdb redis.UniversalClient) (idempotency.Mark, error) {
 	h, err := rdb.HGetAll(ctx, key).Result()
 	if err != nil {
@@ -37,7 +37,7 @@ func Read(ctx context.Context, rdb redis.UniversalClient) (idempotency.Mark, err
 	return idempotency.Mark{Ledger: h["ledger"], Seq: seq, Token: h["token"]}, nil
 }
 
-// Write remembers a mark. An older one of the same ledger changes nothing.
+// Write stores a mark. An older mark of the same ledger changes nothing.
 func Write(ctx context.Context, rdb redis.UniversalClient, m idempotency.Mark) error {
 	if err := rememberScript.Run(ctx, rdb, []string{key}, m.Ledger, m.Seq, m.Token).Err(); err != nil {
 		return fmt.Errorf("remember the ledger's mark: %w", err)

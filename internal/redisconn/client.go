@@ -19,23 +19,23 @@ const (
 	admissionRetries = 2
 	admissionTimeout = 2 * time.Second
 
-	// stopBound limits the retries of a command once the client is stopping.
+	// stopBound limits the retries of a command after Stopping.
 	stopBound = 5 * time.Second
 
-	// Redis may answer slowly while its machine is busy, but it accepts connections soon.
+	// A busy machine may delay Redis's replies, but Redis accepts connections soon.
 	pingDial  = 3 * time.Second
 	pingReply = 10 * time.Second
 )
 
-// Client is a redis.UniversalClient that can bound its retries when a service
-// stops. It is safe for concurrent use. Close it once.
+// Client is a redis.UniversalClient whose retries can be limited when a service stops. It is safe for concurrent use. Close
+// it once.
 type Client struct {
 	redis.UniversalClient
 	queue *queueHook // nil for the client of the gates, whose retries are always short
 }
 
-// Stopping bounds every running and every later command to 5 s of retries, so
-// that a service can end while Redis is away. It cannot be undone.
+// Stopping limits the retries of running and later commands to 5 s, so that a service can end while Redis is unavailable. It
+// cannot be undone.
 func (c *Client) Stopping() {
 	if c.queue != nil {
 		c.queue.stopping()
@@ -50,53 +50,59 @@ func (c *Client) Close() error {
 	return c.UniversalClient.Close()
 }
 
-// Queue builds the client that asynq's server, client and inspector share. The
-// pool holds one connection per slot and 10 more. A command is retried up to 100
-// times, with 50 to 500 ms in between, even if its context is cancelled, but not
-// beyond the context's deadline.
+// Queue returns the client that asynq's server, client and inspector share. Its pool has one connection per slot and 10 more.
+// It retries a command up to 100 times, every 50 to 500 ms, until the context's deadline. It retries even if the context is
+// cancelled.
 func Queue(url string, slots int) (*Client, error) {
-	opt, m, err := parse(url)
+	rdb, err := open(url, func(o *redis.Options) {
+		o.MaxRetries, o.MinRetryBackoff, o.MaxRetryBackoff = queueRetries, queueBackoffMin, queueBackoffMax
+		o.PoolSize = max(slots, 1) + poolReserve
+	})
 	if err != nil {
 		return nil, fmt.Errorf("build the queue's Redis client: %w", err)
 	}
-	opt.MaxRetries, opt.MinRetryBackoff, opt.MaxRetryBackoff = queueRetries, queueBackoffMin, queueBackoffMax
-	opt.PoolSize = max(slots, 1) + poolReserve
-	rdb := redis.NewClient(opt)
 	hook := newQueueHook()
-	// The hook added first is the outermost and sees the final error.
-	rdb.AddHook(maskHook{m})
 	rdb.AddHook(hook)
 	return &Client{UniversalClient: rdb, queue: hook}, nil
 }
 
-// Admission builds the client of the admission gates. It retries twice, waits at
-// most 2 s for everything and obeys contexts, because the gates refuse calls
-// while Redis does not answer and must find that out soon.
+// Admission returns the client of the admission gates. It retries twice, waits at most 2 s for each step, and obeys contexts:
+// the gates refuse calls while Redis does not reply, and must notice it soon.
 func Admission(url string) (*Client, error) {
-	opt, m, err := parse(url)
+	rdb, err := open(url, func(o *redis.Options) {
+		o.MaxRetries = admissionRetries
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = admissionTimeout, admissionTimeout, admissionTimeout, admissionTimeout
+	})
 	if err != nil {
 		return nil, fmt.Errorf("build the gates' Redis client: %w", err)
 	}
-	opt.MaxRetries = admissionRetries
-	opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout, opt.PoolTimeout = admissionTimeout, admissionTimeout, admissionTimeout, admissionTimeout
-	rdb := redis.NewClient(opt)
-	rdb.AddHook(maskHook{m})
 	return &Client{UniversalClient: rdb}, nil
 }
 
-// Ping checks once whether Redis at url is usable. It takes at most 3 s for the
-// connection and 10 s for each answer, less if ctx ends.
-func Ping(ctx context.Context, url string) error {
+// open returns a client whose errors are masked. The mask is the first hook: it is the outermost one and gets the final error.
+func open(url string, tune func(*redis.Options)) (*redis.Client, error) {
 	opt, m, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	tune(opt)
+	rdb := redis.NewClient(opt)
+	rdb.AddHook(maskHook{m})
+	return rdb, nil
+}
+
+// Ping checks once whether Redis at url is usable. It waits at most 3 s for the connection and 10 s for each reply, or until
+// ctx ends.
+func Ping(ctx context.Context, url string) error {
+	rdb, err := open(url, func(o *redis.Options) {
+		o.MaxRetries, o.PoolSize = -1, 1
+		o.DialTimeout, o.ReadTimeout, o.ContextTimeoutEnabled = pingDial, pingReply, false
+	})
 	if err != nil {
 		return err
 	}
-	opt.MaxRetries, opt.PoolSize = -1, 1
-	opt.DialTimeout, opt.ReadTimeout, opt.ContextTimeoutEnabled = pingDial, pingReply, false
-	rdb := redis.NewClient(opt)
 	defer rdb.Close()
-	defer context.AfterFunc(ctx, func() { _ = rdb.Close() })() // so that ctx.Err() is set when the end of ctx interrupts a read
-	rdb.AddHook(maskHook{m})
+	defer context.AfterFunc(ctx, func() { _ = rdb.Close() })() // interrupts a read; ctx.Err() is set by then
 	if err := rdb.Ping(ctx).Err(); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -108,10 +114,8 @@ func Ping(ctx context.Context, url string) error {
 
 var logOnce sync.Once
 
-// SetLogger sends the log lines of go-redis to log at debug level, without their
-// arguments, which contain addresses; a nil log discards them. The logger is
-// global to go-redis, and only the first call has an effect. Without a call
-// go-redis writes to stderr.
+// SetLogger sends the log lines of go-redis to log at debug level, without their arguments, which contain addresses. A nil log
+// discards them. The logger is global to go-redis, so only the first call has an effect. By default go-redis writes to stderr.
 func SetLogger(log *slog.Logger) {
 	logOnce.Do(func() { redis.SetLogger(quietLogger{log}) })
 }

@@ -14,13 +14,12 @@ import (
 	"reprise/internal/queue/asynqkey"
 )
 
-// queueHook works around two faults of asynq: it repeats an acknowledgement with
-// a context that is already cancelled, and it polls without a pause while Redis
-// answers every dequeue with an error.
+// queueHook works around two faults of asynq. asynq repeats an acknowledgement with a context that is already cancelled. It
+// also polls without a pause while Redis replies to every dequeue with an error.
 type queueHook struct {
-	stopped  context.Context //nolint:containedctx // ended by stopping
+	stopped  context.Context //nolint:containedctx // ends at stopping
 	stop     context.CancelFunc
-	expired  context.Context //nolint:containedctx // ended stopBound after stopping, and by Close
+	expired  context.Context //nolint:containedctx // ends stopBound after stopping, and at Close
 	expire   context.CancelFunc
 	dequeues errorPause
 }
@@ -37,12 +36,11 @@ func (h *queueHook) stopping() {
 	time.AfterFunc(stopBound, h.expire)
 }
 
-// detach returns a context with the deadline of ctx but without its
-// cancellation and values. go-redis reads no values.
+// detach returns a context with the deadline of ctx, but without its cancellation and values. go-redis reads no values.
 func (h *queueHook) detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, bounded := ctx.Deadline()
 	if h.stopped.Err() != nil {
-		// A command that begins while stopping has 5 s of its own.
+		// A command that begins after Stopping has its own 5 s.
 		if soon := time.Now().Add(stopBound); !bounded || soon.Before(deadline) {
 			deadline = soon
 		}
@@ -79,13 +77,12 @@ func (h *queueHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// greetBound limits the HELLO of a new connection. go-redis retries it like any
-// command, but always on the same connection: without the bound, a connection
-// that breaks during its HELLO keeps its caller for all 100 retries (50 s).
+// greetBound limits the HELLO of a new connection. go-redis retries it like any command, but always on the same connection.
+// Without the bound, a connection that breaks during its HELLO would hold its caller for all 100 retries (50 s).
 const greetBound = 3 * time.Second
 
-// greet sends the HELLO of a new connection. After greetBound it fails with an
-// error for which go-redis retries the caller's command on another connection.
+// greet sends the HELLO of a new connection. After greetBound it fails with an error that makes go-redis retry the caller's
+// command on another connection.
 func greet(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
 	bound, cancel := context.WithTimeout(ctx, greetBound)
 	defer cancel()
@@ -96,7 +93,7 @@ func greet(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
 	return err
 }
 
-// isDequeue recognizes asynq's dequeue script by the order of its keys.
+// isDequeue reports whether a command is asynq's dequeue script, which it recognizes by the order of its keys.
 func isDequeue(cmd redis.Cmder) bool {
 	args := cmd.Args()
 	if (cmd.Name() != "evalsha" && cmd.Name() != "eval") || len(args) < 7 {
@@ -115,16 +112,15 @@ const (
 	pauseMax = 2 * time.Second
 )
 
-// errorPause slows down a loop of commands that Redis answers with errors. The
-// pause is 100 ms, doubles up to 2 s, and is reset by a successful command. Safe
-// for concurrent use.
+// errorPause slows down a loop of commands that Redis refuses. The pause begins at 100 ms and doubles up to 2 s. A successful
+// command resets it. It is safe for concurrent use.
 type errorPause struct {
 	mu   sync.Mutex
 	next time.Duration
 }
 
-// after waits if err is an error reply of Redis (OOM, MISCONF, NOPERM …). It does
-// not wait after network errors, for which go-redis backs off itself.
+// after waits if err is an error reply of Redis (OOM, MISCONF, NOPERM …). It does not wait after network errors, because
+// go-redis backs off after them.
 func (p *errorPause) after(err error, done, stopped <-chan struct{}) {
 	if err == nil || errors.Is(err, redis.Nil) {
 		p.mu.Lock()

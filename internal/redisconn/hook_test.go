@@ -78,7 +78,7 @@ func TestDeadlineEndsRetries(t *testing.T) {
 	}
 }
 
-func TestStoppingBoundsRunningAndLaterCommands(t *testing.T) {
+func TestStoppingLimitsRetriesOfRunningAndLaterCommands(t *testing.T) {
 	t.Parallel()
 	c, _, proxy := cutClient(t)
 	proxy.Cut()
@@ -92,9 +92,8 @@ func TestStoppingBoundsRunningAndLaterCommands(t *testing.T) {
 	requireBound(t, start, stopBound)
 }
 
-// asynq repeats an acknowledgement with a context that is already cancelled
-// (processor.go, since v0.25.0): with asynq's own client the task of this test
-// runs again two minutes later.
+// asynq repeats an acknowledgement with a context that is already cancelled (processor.go, since v0.25.0). With asynq's own
+// client, the task of this test runs again two minutes later.
 func TestTaskThatEndsDuringAnOutageRunsOnce(t *testing.T) {
 	t.Parallel()
 	c, srv, proxy := cutClient(t)
@@ -173,8 +172,8 @@ func TestErrorPauseDoublesUntilACommandSucceeds(t *testing.T) {
 	})
 }
 
-// go-redis retries the HELLO of a new connection on that connection only: one that
-// broke during its HELLO kept the caller for all retries, about 50 s.
+// go-redis retries the HELLO of a new connection on that connection only. A connection that broke during its HELLO held the
+// caller for all retries, about 50 s.
 func TestConnectionThatBreaksDuringHelloIsReplacedSoon(t *testing.T) {
 	t.Parallel()
 	srv := redistest.NewServer(t)

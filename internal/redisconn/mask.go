@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// mask removes the parts of a Redis URL from error texts.
+// mask replaces the secret parts of a Redis URL in error texts.
 type mask struct{ parts []string }
 
 func newMask(opt *redis.Options) mask {
@@ -43,8 +43,7 @@ func (m mask) error(err error) error {
 	return &maskedError{text: text, err: err}
 }
 
-// plain describes a network error by the operation that failed, without its
-// address.
+// plain describes a network error by its operation, without the address.
 func plain(err error) string {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return "look up the Redis host: " + dns.Err
@@ -59,9 +58,8 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// maskedError is an error whose text contains no part of the Redis URL. The
-// original is wrapped, so that errors.Is, errors.As and the retry decision of
-// go-redis see it.
+// maskedError is an error whose text contains no part of the Redis URL. It wraps the original error, which errors.Is, errors.As
+// and go-redis's retry decision need.
 type maskedError struct {
 	text string
 	err  error

@@ -10,7 +10,7 @@ import (
 	"reprise/internal/redistest"
 )
 
-// Workers on a busy machine did not start when Redis needed more than 3 s to answer.
+// Workers on a busy machine did not start when Redis needed more than 3 s to reply.
 func TestPingWaitsForABusyRedis(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.NewServer(t).Addr())
@@ -18,7 +18,7 @@ func TestPingWaitsForABusyRedis(t *testing.T) {
 	require.NoError(t, Ping(t.Context(), "redis://"+proxy.Addr()))
 }
 
-// Ctrl-C at the start of a worker had no effect until the time limit of the answer.
+// Ctrl-C at the start of a worker had no effect until the time limit of the reply.
 func TestPingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.NewServer(t).Addr())

@@ -9,12 +9,11 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// ErrURL names the accepted forms of a Redis URL. It never quotes the URL, which
-// may contain a password.
+// ErrURL names the accepted forms of a Redis URL. It does not quote the URL, which may contain a password.
 var ErrURL = errors.New("Redis URL must be redis://[user:password@]host:port[/db], " + //nolint:staticcheck // Redis is a name
 	"rediss://… for TLS, or unix:///path/to/redis.sock[?db=n]")
 
-// parse reads a Redis URL into options with the settings that all clients share.
+// parse returns the options of a Redis URL, with the settings that all clients share.
 func parse(raw string) (*redis.Options, mask, error) {
 	u, err := split(strings.TrimSpace(raw))
 	if err != nil {
@@ -26,16 +25,14 @@ func parse(raw string) (*redis.Options, mask, error) {
 	}
 	opt.DialerRetries = 1            // only commands are retried
 	opt.ContextTimeoutEnabled = true // deadlines also apply within a read or write
-	// This saves commands per connection, goroutines, and permissions that an ACL
-	// user would need.
+	// Both save commands per connection, goroutines, and permissions that an ACL user would need.
 	opt.DisableIdentity = true
 	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return opt, newMask(opt), nil
 }
 
-// split reads the URL leniently. Everything up to the last @ is user and
-// password, so a password may contain unescaped characters, and a % that does
-// not begin a valid escape is taken literally.
+// split parses a URL whose password may contain unescaped characters. Everything up to the last @ is user and password. A %
+// without a valid escape is literal.
 func split(raw string) (*url.URL, error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	scheme = strings.ToLower(scheme)
