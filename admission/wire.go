@@ -45,7 +45,7 @@ type acquireRequest struct {
 	RandomB int32 `json:"random_b"`
 }
 
-type acquireReply struct {
+type acquireReply struct { //nolint:errname // it embeds a refusal for its fields
 	Refusal
 	Result     result   `json:"result"`
 	StartIn    int64    `json:"start_in_us"`

@@ -72,7 +72,7 @@ func claim(ctx context.Context, tx *txn, c Claim) (Claimed, error) {
 		got.Refused = before.same(c.Source, c.AudioID, c.SHA256)
 	}
 	if got.Refused != nil {
-		return Claimed{Refused: got.Refused}, nil
+		return Claimed{Refused: got.Refused}, nil //nolint:nilerr // the refusal of one claim does not affect the others
 	}
 	if got.SameContent, err = sameContent(ctx, tx, c); err != nil {
 		return got, err
