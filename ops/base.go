@@ -179,12 +179,6 @@ func (b *base) waitingOn(ctx context.Context, g *gates, path tasks.Path) (int64,
 	return n, nil
 }
 
-// distinct sorts a list and removes repetitions. Never nil.
-func distinct(list []string) []string {
-	slices.Sort(list)
-	return append([]string{}, slices.Compact(list)...)
-}
-
 // stamp is a moment for a report, nil for none.
 func stamp(t time.Time) *time.Time {
 	if t.IsZero() {

@@ -37,10 +37,7 @@ func among[T ~string](what string, value T, known []T) error {
 	if value == "" || slices.Contains(known, value) {
 		return nil
 	}
-	names := make([]string, len(known))
-	for i, k := range known {
-		names[i] = string(k)
-	}
+	names := mapped(known, func(k T) string { return string(k) })
 	return invalid("%s %s: expected one of %s%s", what, ShownName(string(value)), strings.Join(names, ", "), text.DidYouMean(string(value), names))
 }
 

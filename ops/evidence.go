@@ -6,6 +6,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/queue"
+	"reprise/internal/text"
 	"reprise/store"
 	"reprise/tasks"
 )
@@ -75,4 +76,12 @@ func (c Cause) lasts(other Cause) bool {
 		return c.When != "" && other.When == ""
 	}
 	return c.Starts.After(other.Starts)
+}
+
+// describe returns the song that a task found, or its reason.
+func describe(st store.TaskStatus) string {
+	if !st.Finished || st.Verdict != tasks.Done {
+		return st.Reason
+	}
+	return text.Song(st.Result)
 }

@@ -120,90 +120,85 @@ type ResumeReport struct {
 	Workers int    `json:"workers"` // that can make the probe
 }
 
-// ResumePlan says what Resume would start.
+// ResumePlan returns what Resume would start.
 func (s *Sources) ResumePlan(ctx context.Context, targets []string) (ResumeReport, error) {
-	return s.resume(ctx, targets, func(g *gates, _ []target, st admission.SourceState, r *Resumed) error {
-		counts, err := s.Store.CountByOutcome(ctx, store.TaskFilter{Path: st.Path, Source: st.Source, Replayable: true})
+	_, _, report, err := s.resumable(ctx, targets)
+	if err != nil {
+		return report, err
+	}
+	for i := range report.Sources {
+		r := &report.Sources[i]
+		counts, err := s.Store.CountByOutcome(ctx, store.TaskFilter{Path: r.Path, Source: r.Source, Replayable: true})
 		if err != nil {
-			return err
+			return report, err
 		}
 		var archived int64
 		for _, outcome := range tasks.AccountOutcomes {
 			archived += counts[outcome]
 		}
 		r.DryRun, r.Archived = true, &archived
-		if st.Path != tasks.Enterprise {
+		if r.Path != tasks.Enterprise {
 			units := r.Waiting + archived
 			r.Units, r.Cost = &units, s.costOf(units)
+		}
+	}
+	return report, nil
+}
+
+// Resume sets accounts that are halted or have an open breaker half-open. A worker probes each account with its first
+// waiting task, and a success opens the account. A throttle continues.
+func (s *Sources) Resume(ctx context.Context, targets []string, by string) (ResumeReport, error) {
+	g, chosen, report, err := s.resumable(ctx, targets)
+	if err != nil || len(report.Sources) == 0 {
+		return report, err
+	}
+	for _, t := range chosen {
+		if _, err := g.Resume(ctx, t.source, t.path, by); err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+// resumable returns the chosen accounts that Resume would resume.
+func (s *Sources) resumable(ctx context.Context, targets []string) (*gates, []target, ResumeReport, error) {
+	report := ResumeReport{Sources: []Resumed{}}
+	g, err := s.seeded(ctx)
+	if err != nil {
+		return nil, nil, report, err
+	}
+	chosen, err := parseTargets(targets, g.sources)
+	if err != nil {
+		return nil, nil, report, err
+	}
+	state, err := g.State(ctx)
+	if err != nil {
+		return nil, nil, report, err
+	}
+	for _, st := range state.Sources {
+		r := Resumed{Source: st.Source, Path: st.Path, Was: blockedBefore(st)}
+		if r.Was == "" || !anyMatches(chosen, st) {
+			continue
+		}
+		if r.Waiting, err = s.waitingOn(ctx, g, st.Path); err != nil {
+			return nil, nil, report, err
 		}
 		if st.RequestsPerMinute > 0 && r.Waiting > 0 {
 			seconds := minutes(r.Waiting, st.RequestsPerMinute).Seconds()
 			r.About = &seconds
 		}
-		return nil
-	})
-}
-
-// Resume sets halted accounts and those with an open breaker half-open: a worker probes each with the first waiting task,
-// and its success opens it. A throttle goes on.
-func (s *Sources) Resume(ctx context.Context, targets []string, by string) (ResumeReport, error) {
-	done := false
-	return s.resume(ctx, targets, func(g *gates, chosen []target, _ admission.SourceState, _ *Resumed) error {
-		if done {
-			return nil
-		}
-		done = true
-		for _, t := range chosen {
-			if _, err := g.Resume(ctx, t.source, t.path, by); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// resume calls do for each chosen account that can be resumed.
-func (s *Sources) resume(ctx context.Context, targets []string, do func(*gates, []target, admission.SourceState, *Resumed) error) (ResumeReport, error) {
-	report := ResumeReport{Sources: []Resumed{}}
-	g, err := s.seeded(ctx)
-	if err != nil {
-		return report, err
-	}
-	chosen, err := parseTargets(targets, g.sources)
-	if err != nil {
-		return report, err
-	}
-	state, err := g.State(ctx)
-	if err != nil {
-		return report, err
-	}
-	for _, st := range state.Sources {
-		r := Resumed{Source: st.Source, Path: st.Path, Was: resumable(st)}
-		if r.Was == "" || !anyMatches(chosen, st) {
-			continue
-		}
-		if r.Waiting, err = s.waitingOn(ctx, g, st.Path); err != nil {
-			return report, err
-		}
-		if err := do(g, chosen, st, &r); err != nil {
-			return report, err
-		}
 		report.Sources = append(report.Sources, r)
 	}
 	if len(report.Sources) == 0 {
-		var names []string
-		for _, t := range chosen {
-			names = append(names, t.String())
-		}
-		report.Open = strings.Join(names, ", ")
+		report.Open = strings.Join(mapped(chosen, target.String), ", ")
 	}
 	workers, err := s.queue.Workers(ctx)
 	report.Workers = len(workers)
-	return report, err
+	return g, chosen, report, err
 }
 
-// resumable says what Resume would end; "" if nothing.
-func resumable(st admission.SourceState) string {
+// blockedBefore returns what Resume ends at a source; "" if there is nothing to end.
+func blockedBefore(st admission.SourceState) string {
 	switch {
 	case st.Halt != "":
 		return "halted: " + text.Printable(st.Halt)

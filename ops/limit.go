@@ -45,11 +45,7 @@ func (r LimitsReport) Scopes(beginning string) []string {
 }
 
 func limitsReport(limits []admission.Limit, rev admission.Revision) LimitsReport {
-	r := LimitsReport{Revision: rev.Number, By: text.Printable(rev.By), At: stamp(rev.At), Limits: []Limit{}}
-	for _, l := range limits {
-		r.Limits = append(r.Limits, limitOf(l))
-	}
-	return r
+	return LimitsReport{rev.Number, text.Printable(rev.By), stamp(rev.At), mapped(limits, limitOf)}
 }
 
 // List reads the limits in force.
@@ -162,10 +158,7 @@ func (l *Limits) SetGroup(ctx context.Context, name string, assignments []string
 	if err != nil {
 		return LimitsChange{}, err
 	}
-	full := make([]string, len(assignments))
-	for i, a := range assignments {
-		full[i] = admission.ScopeOfGroup(name) + "." + a
-	}
+	full := mapped(assignments, func(a string) string { return admission.ScopeOfGroup(name) + "." + a })
 	out, err := l.set(ctx, g, full, by)
 	if err == nil && !slices.Contains(g.groups, name) {
 		out.NewGroup, out.Queues = text.Printable(name), queuesOf(name)
@@ -174,9 +167,5 @@ func (l *Limits) SetGroup(ctx context.Context, name string, assignments []string
 }
 
 func queuesOf(group string) []string {
-	var out []string
-	for _, p := range tasks.Paths {
-		out = append(out, p.Queue(group))
-	}
-	return out
+	return mapped(tasks.Paths, func(p tasks.Path) string { return p.Queue(group) })
 }

@@ -21,8 +21,10 @@ var RateLimits = []string{
 // GroupLimits are the limits of a group.
 var GroupLimits = []string{"weight", "ceiling", "slot_share", "units_per_day", "units_per_month", "source"}
 
+type tuningLimit struct{ name, meaning string }
+
 // tuning says what the limits of AIMD and breaker mean.
-var tuning = []struct{ name, meaning string }{
+var tuning = []tuningLimit{
 	{"aimd", "learn concurrency and rate from throttles"},
 	{"aimd_start", "calls in flight at first"},
 	{"aimd_floor", "never fewer"},
@@ -39,11 +41,7 @@ var tuning = []struct{ name, meaning string }{
 
 // TuningLimits are the limits of AIMD and breaker.
 func TuningLimits() []string {
-	var out []string
-	for _, t := range tuning {
-		out = append(out, t.name)
-	}
-	return out
+	return mapped(tuning, func(t tuningLimit) string { return t.name })
 }
 
 // durations are limits that Redis has in milliseconds.

@@ -20,11 +20,9 @@ type PauseReason struct {
 }
 
 func reasonsOf(state admission.PauseState) []PauseReason {
-	out := []PauseReason{}
-	for _, r := range state.Reasons {
-		out = append(out, PauseReason{Name: r.Name, Since: stamp(r.At), Until: stamp(r.Until), By: text.Printable(r.By), Evidence: text.Printable(r.Evidence)})
-	}
-	return out
+	return mapped(state.Reasons, func(r admission.PauseReason) PauseReason {
+		return PauseReason{r.Name, stamp(r.At), stamp(r.Until), text.Printable(r.By), text.Printable(r.Evidence)}
+	})
 }
 
 // pauseText says in one phrase why a queue is paused. flag is asynq's.
@@ -60,10 +58,7 @@ func withKnownEnds(state admission.PauseState, sources []admission.SourceState) 
 	if !state.Has(autoHalt) || len(sources) == 0 || slices.ContainsFunc(sources, opens) {
 		return state
 	}
-	var names []string
-	for _, st := range sources {
-		names = append(names, targetOf(st).String())
-	}
+	names := mapped(sources, func(st admission.SourceState) string { return targetOf(st).String() })
 	state.Reasons = slices.Clone(state.Reasons)
 	for i, r := range state.Reasons {
 		if r.Name == autoHalt {
@@ -90,9 +85,6 @@ func pauseEnds(state admission.PauseState) time.Time {
 
 // reasonNames lists the reasons by name.
 func reasonNames(state admission.PauseState) string {
-	var names []string
-	for _, r := range state.Reasons {
-		names = append(names, r.Name)
-	}
+	names := mapped(state.Reasons, func(r admission.PauseReason) string { return r.Name })
 	return cmp.Or(strings.Join(names, ", "), "outside Reprise")
 }

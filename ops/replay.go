@@ -142,10 +142,7 @@ func (r *Replays) interrupted(ctx context.Context, f store.TaskFilter) ([]store.
 	if err != nil {
 		return nil, err
 	}
-	refs := make([]queue.Ref, len(found))
-	for i, t := range found {
-		refs[i] = queue.Ref{Queue: t.Queue, ID: t.Key}
-	}
+	refs := mapped(found, func(t store.TaskRow) queue.Ref { return queue.Ref{Queue: t.Queue, ID: t.Key} })
 	queued, err := r.queue.Tasks(ctx, refs)
 	if err != nil {
 		return nil, err

@@ -45,16 +45,16 @@ func (t *Tasks) Results(ctx context.Context, name string) ([]InputResult, error)
 	if len(rows) == 0 {
 		return nil, unknown("%s: neither a batch, a key nor an external id of this store", ShownName(name))
 	}
-	out := make([]InputResult, len(rows))
-	for i, r := range rows {
-		st, sub := r.Status, r.Submission
-		out[i] = InputResult{
-			Batch: sub.Batch, Name: ShownName(sub.Name), ExternalID: sub.ExternalID, Metadata: sub.Metadata, Key: sub.Key, Path: st.Path, Queue: st.Queue,
-			State: stateWord(st.Finished, st.Verdict), Outcome: st.Outcome, Summary: describe(st), Reason: st.Reason, Final: st.Final, Cached: sub.Cached,
-			FinishedAt: stamp(st.FinishedAt), Result: st.Result,
-		}
+	return mapped(rows, resultOf), nil
+}
+
+func resultOf(r store.BatchRow) InputResult {
+	st, sub := r.Status, r.Submission
+	return InputResult{
+		Batch: sub.Batch, Name: ShownName(sub.Name), ExternalID: sub.ExternalID, Metadata: sub.Metadata, Key: sub.Key, Path: st.Path,
+		Queue: st.Queue, State: stateWord(st.Finished, st.Verdict), Outcome: st.Outcome, Summary: describe(st), Reason: st.Reason,
+		Final: st.Final, Cached: sub.Cached, FinishedAt: stamp(st.FinishedAt), Result: st.Result,
 	}
-	return out, nil
 }
 
 // resultRows are the submissions of a batch, an external id or a key, which may be shortened.

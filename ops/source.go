@@ -79,18 +79,14 @@ func (s *Sources) List(ctx context.Context) (SourcesReport, error) {
 	if err != nil {
 		return SourcesReport{}, err
 	}
-	r := SourcesReport{
-		Now: stamp(state.Now), InFlight: state.InFlight, Limit: state.Concurrency, Budgets: budgetsOf(state.Budgets),
-		Sources: []Source{}, Groups: []GroupTraffic{},
-	}
 	t := text.Times{Zone: s.Zone, Now: state.Now}
-	for _, st := range state.Sources {
-		r.Sources = append(r.Sources, sourceOf(st, t))
-	}
-	for _, group := range state.Groups {
-		r.Groups = append(r.Groups, GroupTraffic{group.Name, group.InFlight, budgetsOf(group.Budgets)})
-	}
-	return r, nil
+	return SourcesReport{
+		Now: stamp(state.Now), InFlight: state.InFlight, Limit: state.Concurrency, Budgets: budgetsOf(state.Budgets),
+		Sources: mapped(state.Sources, func(st admission.SourceState) Source { return sourceOf(st, t) }),
+		Groups: mapped(state.Groups, func(g admission.GroupState) GroupTraffic {
+			return GroupTraffic{g.Name, g.InFlight, budgetsOf(g.Budgets)}
+		}),
+	}, nil
 }
 
 func sourceOf(st admission.SourceState, t text.Times) Source {
@@ -105,13 +101,9 @@ func sourceOf(st admission.SourceState, t text.Times) Source {
 }
 
 func budgetsOf(list []admission.BudgetState) []Budget {
-	out := []Budget{}
-	for _, b := range list {
-		out = append(out, Budget{
-			Of: budgetScope(b), Period: periodName(b), Cap: b.Cap, Spent: b.Spent, Reserved: b.Reserved, Resets: stamp(b.End), Missing: b.Missing,
-		})
-	}
-	return out
+	return mapped(list, func(b admission.BudgetState) Budget {
+		return Budget{budgetScope(b), periodName(b), b.Cap, b.Spent, b.Reserved, stamp(b.End), b.Missing}
+	})
 }
 
 func budgetScope(b admission.BudgetState) string {

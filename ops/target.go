@@ -12,11 +12,7 @@ import (
 
 // pathNames are the paths as words.
 func pathNames() []string {
-	var out []string
-	for _, p := range tasks.Paths {
-		out = append(out, string(p))
-	}
-	return out
+	return mapped(tasks.Paths, func(p tasks.Path) string { return string(p) })
 }
 
 // target is a source and path; empty stands for all.

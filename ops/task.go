@@ -35,6 +35,14 @@ type Task struct {
 	FinishedAt *time.Time    `json:"finished_at"`
 }
 
+// stateWord returns waiting, or the verdict that finished a task.
+func stateWord(finished bool, verdict tasks.Verdict) string {
+	if !finished {
+		return "waiting"
+	}
+	return string(verdict)
+}
+
 // CheckFilter refuses a filter with a word that no task can have. Limit must be 1 or more.
 func CheckFilter(f store.TaskFilter) error {
 	for _, err := range []error{
@@ -87,11 +95,7 @@ func (t *Tasks) List(ctx context.Context, filter store.TaskFilter) ([]Task, erro
 
 // inputNames are the names that inputs were enqueued under, else the file or URL itself. No URL has its query.
 func (t *Tasks) inputNames(ctx context.Context, rows []store.TaskRow) (map[string]string, error) {
-	keys := make([]string, len(rows))
-	for i, r := range rows {
-		keys[i] = r.Key
-	}
-	names, err := t.Store.Names(ctx, keys)
+	names, err := t.Store.Names(ctx, mapped(rows, func(r store.TaskRow) string { return r.Key }))
 	if err != nil {
 		return nil, fmt.Errorf("name the inputs: %w", err)
 	}

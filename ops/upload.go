@@ -74,9 +74,7 @@ func (u *Uploads) List(ctx context.Context, f idempotency.Filter) (UploadsReport
 	if err != nil {
 		return r, err
 	}
-	for _, e := range found {
-		r.Uploads = append(r.Uploads, uploadOf(e))
-	}
+	r.Uploads = mapped(found, uploadOf)
 	if len(found) == 0 {
 		f.States = nil
 		r.Others, err = u.Ledger.Count(ctx, f)
@@ -121,16 +119,12 @@ func (u *Uploads) Show(ctx context.Context, key string) (UploadDetail, error) {
 	if err != nil {
 		return UploadDetail{}, err
 	}
-	out := UploadDetail{
-		Upload: uploadOf(d.Status.Entry), Owner: d.Status.Owner.Key, OwnerSince: stamp(d.Status.Owner.Since), Sends: []*Send{}, Trail: []Audit{},
-	}
-	for _, s := range d.Sends {
-		out.Sends = append(out.Sends, sendOf(s))
-	}
-	for _, a := range d.Trail {
-		out.Trail = append(out.Trail, Audit{stamp(a.At), text.Printable(a.Who), a.What, text.Printable(a.Why), a.Generation})
-	}
-	return out, nil
+	return UploadDetail{
+		Upload: uploadOf(d.Status.Entry), Owner: d.Status.Owner.Key, OwnerSince: stamp(d.Status.Owner.Since), Sends: mapped(d.Sends, sendOf),
+		Trail: mapped(d.Trail, func(a idempotency.Audit) Audit {
+			return Audit{stamp(a.At), text.Printable(a.Who), a.What, text.Printable(a.Why), a.Generation}
+		}),
+	}, nil
 }
 
 // AdoptReport is what adopting a ledger changed.

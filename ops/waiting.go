@@ -10,9 +10,10 @@ import (
 	"reprise/tasks"
 )
 
-// queueEvidence is what all tasks of a queue have in common, read once per queue.
+// queueEvidence reads the evidence that all tasks of a queue share, once per queue.
 type queueEvidence struct {
 	*base
+	gates   *gates
 	state   admission.State
 	queues  []string
 	workers []queue.Worker
@@ -24,7 +25,7 @@ func (b *base) newQueueEvidence(ctx context.Context) (*queueEvidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &queueEvidence{base: b, known: map[string]Evidence{}}
+	q := &queueEvidence{base: b, gates: g, known: map[string]Evidence{}}
 	if q.state, err = g.State(ctx); err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func (b *base) newQueueEvidence(ctx context.Context) (*queueEvidence, error) {
 	return q, err
 }
 
-// of is the evidence of a queue, without that of a task.
+// of returns the evidence of a queue, without the evidence of a task.
 func (q *queueEvidence) of(ctx context.Context, name string) (Evidence, error) {
 	if e, ok := q.known[name]; ok {
 		return e, nil
@@ -54,19 +55,13 @@ func (q *queueEvidence) of(ctx context.Context, name string) (Evidence, error) {
 		return e, err
 	}
 	e.Pause = withKnownEnds(e.Pause, e.Gates.State.Sources)
-	e.Workers = workersOf(q.workers, name)
-	q.known[name] = e
-	return e, nil
-}
-
-func workersOf(workers []queue.Worker, name string) int {
-	n := 0
-	for _, w := range workers {
+	for _, w := range q.workers {
 		if w.Serves(name) {
-			n++
+			e.Workers++
 		}
 	}
-	return n
+	q.known[name] = e
+	return e, nil
 }
 
 // locate finds tasks in their queues. A task that is not in its own may be in another group's, which enqueued it again.

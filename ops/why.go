@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
-	"reprise/admission"
 	"reprise/internal/queue"
 	"reprise/internal/text"
 	"reprise/store"
@@ -67,13 +65,13 @@ func (t *Tasks) Why(ctx context.Context, name string, limit int) (WhyReport, err
 	if err != nil {
 		return WhyReport{}, err
 	}
-	g, err := t.gates(ctx)
+	q, err := t.newQueueEvidence(ctx)
 	if err != nil {
 		return WhyReport{}, err
 	}
 	report := WhyReport{Tasks: []Why{}, More: max(0, len(keys)-limit)}
 	for _, key := range keys[:min(len(keys), limit)] {
-		e, err := t.gather(ctx, g, key)
+		e, err := t.gather(ctx, q, key)
 		if err != nil {
 			return report, err
 		}
@@ -138,48 +136,36 @@ func startsText(c Cause, t text.Times) string {
 	return t.Until(c.Starts)
 }
 
-// filled is a list without empty and repeated texts.
-func filled(list []string) []string {
-	return slices.DeleteFunc(distinct(list), func(s string) bool { return s == "" })
-}
-
 // gather reads the evidence about a task.
-func (t *Tasks) gather(ctx context.Context, g *gates, key string) (Evidence, error) {
-	e := Evidence{Key: key, Ahead: -1}
-	var err error
-	if e.Gates, err = g.TaskState(ctx, key); err != nil {
+func (t *Tasks) gather(ctx context.Context, q *queueEvidence, key string) (Evidence, error) {
+	gates, err := q.gates.TaskState(ctx, key)
+	if err != nil {
+		return Evidence{}, err
+	}
+	st, err := t.Store.TaskStatus(ctx, key)
+	if err != nil {
+		return Evidence{}, err
+	}
+	found, err := q.locate(ctx, []store.TaskRow{{Key: key, Path: gates.Path, Queue: cmp.Or(st.Queue, gates.Path.Queue(""))}})
+	if err != nil {
+		return Evidence{}, err
+	}
+	e, err := q.of(ctx, found[0].Queue)
+	if err != nil {
 		return e, err
 	}
+	e.Key, e.Status, e.Gates, e.State, e.NextRun, e.InList = key, st, gates, found[0].State, found[0].NextRun, false
 	if err := t.fromStore(ctx, &e); err != nil {
-		return e, err
-	}
-	if err := t.fromQueue(ctx, &e); err != nil {
-		return e, err
-	}
-	if _, e.Group, err = tasks.SplitQueue(e.Queue); err != nil {
 		return e, err
 	}
 	if group := e.group(); group != nil {
 		e.Pinned = cmp.Or(e.Pinned, group.Source)
 	}
-	if e.Stats, err = t.queue.Stats(ctx, e.Queue); err != nil {
-		return e, err
-	}
-	var state admission.PauseState
-	if state, err = t.queue.PauseState(ctx, e.Queue); err != nil {
-		return e, err
-	}
-	e.Pause = withKnownEnds(state, serving(e.Gates.State, e.Queue))
-	workers, err := t.queue.Workers(ctx)
-	e.Workers = workersOf(workers, e.Queue)
-	return e, err
+	return e, t.fromQueue(ctx, &e)
 }
 
 func (t *Tasks) fromStore(ctx context.Context, e *Evidence) error {
 	var err error
-	if e.Status, err = t.Store.TaskStatus(ctx, e.Key); err != nil {
-		return err
-	}
 	if e.Submissions, err = t.Store.Submissions(ctx, store.SubmissionFilter{Key: e.Key}); err != nil {
 		return err
 	}
@@ -206,33 +192,20 @@ func (t *Tasks) fromStore(ctx context.Context, e *Evidence) error {
 	return nil
 }
 
-// fromQueue finds the task in the queues that it may be in.
+// fromQueue reads the task's last error and its place in line.
 func (t *Tasks) fromQueue(ctx context.Context, e *Evidence) error {
-	queues := []string{e.Status.Queue}
-	for _, s := range slices.Backward(e.Submissions) {
-		queues = append(queues, s.Submission.Queue)
-	}
-	queues = append(queues, e.path().Queue(e.Gates.Group), e.path().Queue(""))
-	queues = slices.DeleteFunc(queues, func(q string) bool { return q == "" })
-	e.Queue = queues[0]
-	for i, name := range queues {
-		if slices.Contains(queues[:i], name) {
-			continue
-		}
-		task, err := t.queue.Task(ctx, name, e.Key)
-		if errors.Is(err, queue.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		e.Queue, e.State, e.LastError, e.NextRun = name, task.State, task.LastError, task.NextRun
-		if task.State == queue.Pending {
-			line, err := t.queue.Line(ctx, name, e.Key)
-			e.Since, e.Ahead = line.Since, line.Ahead
-			return err
-		}
+	task, err := t.queue.Task(ctx, e.Queue, e.Key)
+	if errors.Is(err, queue.ErrNotFound) {
 		return nil
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	e.LastError = task.LastError
+	if e.State != queue.Pending {
+		return nil
+	}
+	line, err := t.queue.Line(ctx, e.Queue, e.Key)
+	e.Since, e.Ahead = line.Since, line.Ahead
+	return err
 }
