@@ -17,30 +17,31 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Options are what the reports and actions work with. What is not needed may be nil; a report that needs it then panics.
+// Options are the connections and settings of an Ops. A connection that no called report or action needs may be nil; a
+// report that needs it panics.
 type Options struct {
-	// Redis answers questions: a client with short timeouts, such as redisconn.Admission. With nil, lists of tasks do not
-	// say what the waiting ones wait for.
+	// Redis is read by reports: a client with short timeouts, such as redisconn.Admission. If it is nil, lists of tasks do
+	// not say what tasks wait for.
 	Redis redis.UniversalClient
-	// Queue enqueues what is replayed: a client such as redisconn.Queue.
+	// Queue enqueues replayed tasks: a client such as redisconn.Queue.
 	Queue redis.UniversalClient
-	// Store has results, calls and costs.
+	// Store stores results, calls and costs.
 	Store *store.Store
 	// Ledger is the upload ledger in the store's database.
 	Ledger *idempotency.Ledger
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Zone is that of days and of times in sentences. Default UTC.
+	// Zone is the time zone of days and of times in sentences. Default UTC.
 	Zone *time.Location
 	// MonthAnchor is the first day of a budget month. Default 1.
 	MonthAnchor int
-	// Price is that of 1,000 units in dollars. Default 0: unknown.
+	// Price is the price of 1,000 units in dollars. Default 0: unknown.
 	Price float64
-	// MaxAttempts and MaxPossiblyBilled are the workers' settings, shown beside what a task has used.
+	// MaxAttempts and MaxPossiblyBilled are the workers' budgets. Reports show them beside what a task has used.
 	MaxAttempts, MaxPossiblyBilled int
 }
 
-// base is what all reports share.
+// base is shared by all reports and actions.
 type base struct {
 	Options
 	queue *queue.Client
@@ -61,10 +62,10 @@ func newBase(o Options) *base {
 	return b
 }
 
-// times writes moments of sentences.
+// times formats times in the operator's zone, relative to now.
 func (b *base) times() text.Times { return text.Times{Zone: b.Zone, Now: b.Now()} }
 
-// costOf is the price of units; nil = unknown.
+// costOf returns the price of units, nil if it is unknown.
 func (b *base) costOf(units int64) *float64 {
 	if b.Price == 0 {
 		return nil
@@ -73,8 +74,8 @@ func (b *base) costOf(units int64) *float64 {
 	return &cost
 }
 
-// gates are the gates with the limits in force. Sources and groups come from Redis, where workers wrote them, so that an
-// operator's process never seeds any.
+// gates are admission's gates with the limits in force. Sources and groups are read from Redis, where workers wrote
+// them, because an operator's process must not seed limits.
 type gates struct {
 	*admission.Gates
 	limits   []admission.Limit
@@ -106,7 +107,7 @@ func (b *base) gates(ctx context.Context) (*gates, error) {
 	return g, err
 }
 
-// seeded is gates for changes, which need limits in force.
+// seeded returns the gates for a change. It fails with ErrNoLimits if no worker has written limits.
 func (b *base) seeded(ctx context.Context) (*gates, error) {
 	g, err := b.gates(ctx)
 	if err == nil && g.revision.Number == 0 {
@@ -115,7 +116,7 @@ func (b *base) seeded(ctx context.Context) (*gates, error) {
 	return g, err
 }
 
-// gatesOf names no groups: SetLimits would seed those that are new.
+// gatesOf returns gates without groups, because SetLimits would seed groups that are new.
 func (b *base) gatesOf(sources []string) (*admission.Gates, error) {
 	cfg := admission.DefaultConfig()
 	cfg.TimeZone, cfg.MonthAnchor = b.Zone.String(), b.MonthAnchor
@@ -133,8 +134,8 @@ func (b *base) gatesOf(sources []string) (*admission.Gates, error) {
 	return g, nil
 }
 
-// queues are those of all paths and groups in force and those that asynq has seen: by path, then by name, those of other
-// applications last.
+// queues returns the queues of all paths and groups in force, and the queues that asynq has seen. They are sorted by
+// path and name. Queues of other applications come last.
 func (b *base) queues(ctx context.Context, g *gates) ([]string, error) {
 	seen, err := b.queue.All(ctx)
 	if err != nil {
@@ -156,13 +157,13 @@ func (b *base) queues(ctx context.Context, g *gates) ([]string, error) {
 	return out, nil
 }
 
-// serves reports whether a queue is one of the path's.
+// serves reports whether a queue belongs to the path.
 func serves(path tasks.Path, queue string) bool {
 	p, _, err := tasks.SplitQueue(queue)
 	return err == nil && p == path
 }
 
-// waitingOn counts the tasks in all queues of a path that are not running yet.
+// waitingOn counts the tasks that wait in the path's queues.
 func (b *base) waitingOn(ctx context.Context, g *gates, path tasks.Path) (int64, error) {
 	queues, err := b.queues(ctx, g)
 	if err != nil {
@@ -179,7 +180,7 @@ func (b *base) waitingOn(ctx context.Context, g *gates, path tasks.Path) (int64,
 	return n, nil
 }
 
-// stamp is a moment for a report, nil for none.
+// stamp returns a time for a report, nil for the zero time.
 func stamp(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -188,7 +189,7 @@ func stamp(t time.Time) *time.Time {
 	return &t
 }
 
-// minutes is how long n calls take at so many a minute.
+// minutes returns how long n calls take at a rate of perMinute.
 func minutes(n, perMinute int64) time.Duration {
 	return time.Duration(float64(n) / float64(perMinute) * float64(time.Minute))
 }

@@ -13,8 +13,8 @@ import (
 	"reprise/tasks"
 )
 
-// Explain says why a task is where it is, when it starts and what to do. It is pure: the same evidence at the same moment
-// gives the same sentences. t writes the moments in them; t.Now is the moment of the evidence.
+// Explain returns why a task is where it is, when it starts and what to do. It is pure: equal evidence and times give
+// equal sentences. t formats times, and t.Now is the time of the evidence.
 func Explain(e Evidence, t text.Times) Cause {
 	switch {
 	case e.finished():
@@ -39,7 +39,7 @@ func ended(e Evidence) Cause {
 	case st.Verdict == tasks.Hold:
 		return Cause{State: "HELD", Because: reason, ToDo: []string{"an operator decides: inspect uploads show " + e.Key}}
 	case st.Final:
-		return Cause{State: "ARCHIVED for good", Because: reason, ToDo: []string{"only enqueue --force pays for it again"}}
+		return Cause{State: "ARCHIVED for good", Because: reason, ToDo: []string{"enqueue its input again with --force, which is billed again"}}
 	}
 	c := Cause{State: "ARCHIVED", Because: reason, ToDo: []string{"inspect replay " + e.Key}}
 	if st.Outcome.RefusesAccount() {
@@ -48,8 +48,8 @@ func ended(e Evidence) Cause {
 	return c
 }
 
-// accountRefused says what comes before the replay of a task that was archived because of the account: while every source
-// is halted, a replay would be archived again.
+// accountRefused sets the next step of a task that was archived because of its account. While every source is halted, a
+// replay would be archived again.
 func accountRefused(e Evidence, c *Cause) {
 	sources := e.usable()
 	if len(sources) == 0 || slices.ContainsFunc(sources, func(st admission.SourceState) bool { return st.Halt == "" }) {
@@ -65,10 +65,11 @@ func accountRefused(e Evidence, c *Cause) {
 	c.ToDo = []string{haltStep(next)}
 }
 
-// running explains a task that a worker has in a slot.
+// running explains a task that a worker runs.
 func running(e Evidence, t text.Times) Cause {
 	if g := e.Gates; g.InFlight {
-		return Cause{State: "RUNNING", Because: fmt.Sprintf("a call to %s is under way since %s, %s reserved", g.Source, t.At(g.Since), text.Count(g.Units, "unit", "units"))}
+		return Cause{State: "RUNNING", Because: fmt.Sprintf("its call to %s started at %s, %s reserved",
+			g.Source, t.At(g.Since), text.Count(g.Units, "unit", "units"))}
 	}
 	c := blocked(e, t)
 	switch {
@@ -77,14 +78,13 @@ func running(e Evidence, t text.Times) Cause {
 	case e.InList:
 		c.Because = "a worker has it in a slot"
 	default:
-		c.Because = "a worker has it in a slot and asks the gates for a permit"
+		c.Because = "a worker has it in a slot and acquires a permit"
 	}
 	c.State = "RUNNING"
 	return c
 }
 
-// waits explains a task in the queue that no worker has. Of several reasons it names the one that lasts longest: the
-// others are over by then.
+// waits explains a queued task that no worker runs. Of several reasons it returns the one that lasts longest.
 func waits(e Evidence, t text.Times) Cause {
 	if c, paused := pausedByOperator(e, t); paused {
 		return c
@@ -120,19 +120,19 @@ func waits(e Evidence, t text.Times) Cause {
 	return c
 }
 
-// delayed explains a task that waits for a time of its own. What a gate answered last is given without its time: if it
-// still held, it would be the cause.
+// delayed explains a task that is scheduled for a later time. The last refusal is shown without its wait, because a
+// gate that still blocks is explained before.
 func delayed(e Evidence) Cause {
 	c := Cause{Because: cmp.Or(text.Printable(e.LastError), "it was delayed"), Starts: e.NextRun}
-	if answer, ok := strings.CutPrefix(e.LastError, string(tasks.Refused)+": "); ok {
-		answer, _, _ = strings.Cut(answer, "; ")
-		answer, _, _ = strings.Cut(answer, " opens in ")
-		c.Because = "it asks for a permit again; the last answer was: " + text.Printable(answer)
+	if refusal, ok := strings.CutPrefix(e.LastError, string(tasks.Refused)+": "); ok {
+		refusal, _, _ = strings.Cut(refusal, "; ")
+		refusal, _, _ = strings.Cut(refusal, " opens in ")
+		c.Because = "it tries again to acquire a permit; the last refusal was: " + text.Printable(refusal)
 	}
 	return c
 }
 
-// pausedByOperator explains a queue that an operator paused, here or on asynq's page.
+// pausedByOperator explains a queue that an operator paused, with inspect or in asynq's web UI.
 func pausedByOperator(e Evidence, t text.Times) (Cause, bool) {
 	c := Cause{When: "when an operator resumes the queue", ToDo: []string{"inspect resume " + e.Queue}}
 	manual := admission.PauseState{}
@@ -151,8 +151,7 @@ func pausedByOperator(e Evidence, t text.Times) (Cause, bool) {
 	return c, true
 }
 
-// pausedByGate explains an automatic pause where no gate that can be seen from here blocks calls: a rate that is used up,
-// or a token that was refused.
+// pausedByGate explains an automatic pause if no gate blocks every call: a rate is used up, or AudD refused a token.
 func pausedByGate(e Evidence, t text.Times) Cause {
 	c := Cause{Because: "its queue is paused: " + pauseText(e.Pause, true, t), Starts: pauseEnds(e.Pause), Guess: true}
 	for _, st := range e.usable() {
@@ -165,7 +164,7 @@ func pausedByGate(e Evidence, t text.Times) Cause {
 	return c
 }
 
-// inLine says how many tasks are ahead of a pending one, and what its group's ceiling is.
+// inLine returns how many tasks are ahead of a pending task, and its group's ceiling.
 func inLine(e Evidence) string {
 	if e.Ahead < 0 && e.Stats.Pending > 1 {
 		return fmt.Sprintf("it is in line with %s of its queue", text.Count(e.Stats.Pending-1, "other task", "other tasks"))
@@ -180,7 +179,7 @@ func inLine(e Evidence) string {
 	return line
 }
 
-// perMinute is about how many tasks of the queue run in a minute; 0 = unknown.
+// perMinute estimates how many tasks of the queue run in a minute; 0 = unknown.
 func perMinute(e Evidence, now time.Time) int64 {
 	var n int64
 	for _, st := range e.usable() {
@@ -197,17 +196,17 @@ func perMinute(e Evidence, now time.Time) int64 {
 
 // notQueued explains an unfinished task that no queue will run.
 func notQueued(e Evidence) Cause {
-	c := Cause{State: "NOT QUEUED", When: "not by itself"}
+	c := Cause{State: "NOT QUEUED", When: "not without an operator"}
 	switch {
 	case e.State == queue.Archived:
-		c.Because = "asynq archived it without a verdict: " + cmp.Or(text.Printable(e.LastError), "it kept no reason")
+		c.Because = "asynq archived it without a verdict: " + cmp.Or(text.Printable(e.LastError), "no reason given")
 		c.ToDo = []string{"enqueue its input again with --force, which is billed again"}
 		if e.Status.Generation > 0 {
 			c.ToDo = []string{"inspect replay " + e.Key}
 		}
 	case e.State == queue.Completed:
-		c.Because = "asynq has completed it, but this store has no result of it"
-		c.ToDo = []string{"check that this is the workers' store; if it is, enqueue it again with --force"}
+		c.Because = "asynq completed it, but this store has no result"
+		c.ToDo = []string{"check that this is the workers' store; if it is, enqueue its input again with --force"}
 	case !e.Status.Known:
 		c.State, c.Because = "UNKNOWN", "neither the store nor the queue has it"
 	case e.Status.Generation > 0:
@@ -215,7 +214,7 @@ func notQueued(e Evidence) Cause {
 		c.ToDo = []string{"inspect replay " + e.Key}
 	default:
 		c.Because = "no queue has it: enqueuing was interrupted, or Redis was emptied"
-		c.ToDo = []string{"enqueue the input again: what is done is not paid again"}
+		c.ToDo = []string{"enqueue its input again; a result that exists is not billed again"}
 	}
 	return c
 }

@@ -71,13 +71,13 @@ func TestExplainNamesWhatATaskWaitsFor(t *testing.T) {
 		}, "WAITING", "the units of the day are used up: 100 of 100 (main/recognize)", "inspect limits set main/recognize.units_per_day=…"},
 		"in flight": {func(e *Evidence) {
 			e.State, e.Gates.InFlight, e.Gates.Source, e.Gates.Units = "active", true, "main", 1
-		}, "RUNNING", "a call to main is under way", ""},
-		"in a slot":         {func(e *Evidence) { e.State = "active" }, "RUNNING", "asks the gates for a permit", ""},
+		}, "RUNNING", "its call to main started at", ""},
+		"in a slot":         {func(e *Evidence) { e.State = "active" }, "RUNNING", "acquires a permit", ""},
 		"in a slot, halted": {func(e *Evidence) { e.State = "active"; main(e).Halt = "quota" }, "RUNNING", "waits: source main is HALTED", "resume"},
 		"backoff": {func(e *Evidence) {
 			e.State, e.LastError, e.NextRun = "retry", "unavailable: HTTP 503", now.Add(time.Minute)
 		}, "WAITING", "unavailable: HTTP 503", ""},
-		"not queued":         {func(e *Evidence) { e.State = "" }, "NOT QUEUED", "no queue has it", "enqueue the input again"},
+		"not queued":         {func(e *Evidence) { e.State = "" }, "NOT QUEUED", "no queue has it", "enqueue its input again"},
 		"replay interrupted": {func(e *Evidence) { e.State, e.Status.Generation = "", 1 }, "NOT QUEUED", "its replay was interrupted", "inspect replay recognize_x"},
 		"archived by asynq":  {func(e *Evidence) { e.State, e.LastError = "archived", "boom" }, "NOT QUEUED", "asynq archived it without a verdict: boom", "enqueue its input again with --force"},
 		"replay archived by asynq": {func(e *Evidence) {

@@ -10,7 +10,7 @@ import (
 	"reprise/internal/text"
 )
 
-// blocked names the gate that keeps a task from its call now; Because is empty when no gate is seen to.
+// blocked returns the gate that admits no call of the task now. Because is empty if no gate is known to block it.
 func blocked(e Evidence, t text.Times) Cause {
 	sources := e.usable()
 	if len(sources) == 0 {
@@ -29,12 +29,12 @@ func blocked(e Evidence, t text.Times) Cause {
 	return permitsInUse(e, sources, t.Now)
 }
 
-// block is what keeps every call of a task from one source.
+// block is why no call of a task goes to one source.
 type block struct {
 	source string
 	what   string    // in a few words
 	long   string    // in a sentence
-	until  time.Time // zero = until an operator resumes it
+	until  time.Time // zero = only an operator ends it
 	step   string    // what ends it earlier, "" = nothing
 }
 
@@ -52,7 +52,7 @@ func blockOf(e Evidence, st admission.SourceState, t text.Times) (block, bool) {
 	case admission.GateBreaker:
 		b.what, b.step = "breaker open", "inspect resume "+targetOf(st).String()
 		return b, true
-	default: // a budget may
+	default: // a budget may be used up
 	}
 	budget, full := usedUp(st.Budgets, e.Units)
 	if !full {
@@ -62,7 +62,7 @@ func blockOf(e Evidence, st admission.SourceState, t text.Times) (block, bool) {
 	return block{st.Source, "units of the " + periodName(budget) + " used up", c.Because, c.Starts, c.ToDo[0]}, true
 }
 
-// allBlocked explains sources that are all blocked. The task starts when the first of them opens.
+// allBlocked explains that all sources are blocked. The task starts when the first source opens.
 func allBlocked(e Evidence, sources []admission.SourceState, t text.Times) (Cause, bool) {
 	var all []block
 	for _, st := range sources {
@@ -84,7 +84,7 @@ func allBlocked(e Evidence, sources []admission.SourceState, t text.Times) (Caus
 		switch {
 		case a.until.IsZero() == b.until.IsZero():
 			return a.until.Compare(b.until)
-		case a.until.IsZero(): // until an operator resumes it: last
+		case a.until.IsZero(): // only an operator ends it: last
 			return 1
 		}
 		return -1
@@ -98,7 +98,7 @@ func allBlocked(e Evidence, sources []admission.SourceState, t text.Times) (Caus
 	return c, true
 }
 
-// sharedBudgetUsedUp explains a unit budget of everything or of the group that has no room for the task.
+// sharedBudgetUsedUp explains a global or group unit budget that has no room for the task.
 func sharedBudgetUsedUp(e Evidence) (Cause, bool) {
 	shared := e.Gates.State.Budgets
 	if g := e.group(); g != nil {
@@ -111,7 +111,7 @@ func sharedBudgetUsedUp(e Evidence) (Cause, bool) {
 	return budgetCause(b, e.Units), true
 }
 
-// usedUp finds a budget that has no room for so many units; of several the one that lasts longest.
+// usedUp returns a budget that has no room for the units. Of several such budgets it returns the one that ends last.
 func usedUp(list []admission.BudgetState, units int64) (out admission.BudgetState, full bool) {
 	for _, b := range list {
 		if b.Spent+b.Reserved+max(units, 1) > b.Cap && !b.End.Before(out.End) {
@@ -134,10 +134,13 @@ func budgetCause(b admission.BudgetState, units int64) Cause {
 	}
 }
 
-// permitsInUse explains permits that are all in use: of everything, of the group's ceiling, or of every source.
+// permitsInUse explains that no permit is free: over all sources, under the group's ceiling, or at the task's sources.
 func permitsInUse(e Evidence, sources []admission.SourceState, now time.Time) Cause {
 	if all := e.Gates.State; all.Concurrency > 0 && all.InFlight >= all.Concurrency {
-		return Cause{Because: fmt.Sprintf("all %s permits over all sources are in use", text.Thousands(all.Concurrency)), ToDo: []string{"inspect limits set global.concurrency=…"}}
+		return Cause{
+			Because: fmt.Sprintf("all %s permits over all sources are in use", text.Thousands(all.Concurrency)),
+			ToDo:    []string{"inspect limits set global.concurrency=…"},
+		}
 	}
 	var permits, inFlight int64
 	for _, st := range sources {
@@ -150,8 +153,9 @@ func permitsInUse(e Evidence, sources []admission.SourceState, now time.Time) Ca
 	}
 	if g := e.group(); g != nil && g.Ceiling > 0 && g.InFlight >= max(1, int64(float64(permits)*g.Ceiling)) {
 		return Cause{
-			Because: fmt.Sprintf("group ceiling: %s may use %.0f %% of %s permits and has %s in flight", g.Name, g.Ceiling*100, text.Thousands(permits), text.Thousands(g.InFlight)),
-			ToDo:    []string{fmt.Sprintf("inspect group set %s ceiling=…", g.Name)},
+			Because: fmt.Sprintf("group ceiling: %s may use %.0f %% of %s permits and has %s in flight",
+				g.Name, g.Ceiling*100, text.Thousands(permits), text.Thousands(g.InFlight)),
+			ToDo: []string{fmt.Sprintf("inspect group set %s ceiling=…", g.Name)},
 		}
 	}
 	if permits > 0 && inFlight >= permits {

@@ -57,7 +57,7 @@ func TestExplainGivesOneReasonOneTimeOneStep(t *testing.T) {
 		"open again": {func(e *Evidence, _ *admission.SourceState) {
 			put(e, "refused: every source is blocked; main opens first, by gate halt, in 24h0m0s", "halt", now.Add(24*time.Hour))
 			e.Pause.Reasons = nil
-		}, "it asks for a permit again; the last answer was: every source is blocked", now.Add(7 * time.Second), "", ""},
+		}, "it tries again to acquire a permit; the last refusal was: every source is blocked", now.Add(7 * time.Second), "", ""},
 		"backoff beyond the gate": {func(e *Evidence, main *admission.SourceState) {
 			main.ThrottledUntil = now.Add(time.Second)
 			put(e, "unavailable: HTTP 503", "throttle", now.Add(time.Second))

@@ -16,7 +16,7 @@ import (
 // Costs reports what calls used and cost.
 type Costs struct{ *base }
 
-// CostBy is what a row of costs is about.
+// CostBy is what one row of a cost report sums.
 type CostBy string
 
 // The closed set.
@@ -28,17 +28,18 @@ const (
 	ByOutcome CostBy = "outcome"
 )
 
-// CostBys lists the set.
+// CostBys lists the values of CostBy.
 var CostBys = []CostBy{ByDay, BySource, ByPath, ByGroup, ByOutcome}
 
-// Cost sums calls: those of a day, source, path, group or outcome.
+// Cost sums the calls of one day, source, path, group or outcome.
 type Cost struct {
 	store.CallSum
-	// CostAtPrice is Cost with the unpriced units at Options.Price; null = that price is unknown, too.
+	// CostAtPrice is Cost plus the unpriced units at Options.Price; null = this price is unknown, too.
 	CostAtPrice *float64 `json:"cost_at_price"`
 }
 
-// Money is the known cost as text, with the unpriced units at the price of now where it is known; "unknown" if nothing is.
+// Money returns the known cost as text, "unknown" if no cost is known. Unpriced units count at Options.Price if it is
+// set.
 func (c Cost) Money() string {
 	switch {
 	case c.CostAtPrice != nil:
@@ -49,7 +50,7 @@ func (c Cost) Money() string {
 	return "unknown"
 }
 
-// Sentence says what is known of the cost.
+// Sentence returns the known cost and how many units have no known price.
 func (c Cost) Sentence() string {
 	switch {
 	case c.CostAtPrice != nil:
@@ -60,7 +61,7 @@ func (c Cost) Sentence() string {
 	return fmt.Sprintf("%s and %s of unknown price (--price-per-1000)", c.Money(), text.Count(c.UnpricedUnits, "unit", "units"))
 }
 
-// costRow is a sum with the unpriced units at a price per 1,000; 0 = unknown.
+// costRow prices the unpriced units of a sum at a price per 1,000; 0 = unknown.
 func costRow(of string, s store.CallSum, price float64) Cost {
 	c := Cost{CallSum: s}
 	c.Of = of
@@ -81,10 +82,10 @@ type CostReport struct {
 	Until *time.Time `json:"until"`
 	Rows  []Cost     `json:"rows"`
 	Total Cost       `json:"total"`
-	Gaps  []string   `json:"gaps"` // what the sums leave open, in sentences
+	Gaps  []string   `json:"gaps"` // what is unknown, in sentences
 }
 
-// Report sums the calls that ended in since ≤ at < until, a row per day, source, path, group or outcome, sorted.
+// Report sums the calls that ended in since ≤ at < until, with one row per day, source, path, group or outcome, sorted.
 func (c *Costs) Report(ctx context.Context, by CostBy, since, until time.Time) (CostReport, error) {
 	if err := among("by", by, CostBys); err != nil {
 		return CostReport{}, err
@@ -116,8 +117,8 @@ func (c *Costs) Report(ctx context.Context, by CostBy, since, until time.Time) (
 	return r, nil
 }
 
-// NewCostReport merges sums of the same name, prices the unpriced units at a price per 1,000 (0 = unknown), and adds the
-// total and its gaps. Since and Until are left to the caller.
+// NewCostReport merges sums of the same name, prices the unpriced units at a price per 1,000 (0 = unknown), and adds
+// the total and its gaps. It leaves Since and Until unset.
 func NewCostReport(by CostBy, sums []store.CallSum, price float64) CostReport {
 	slices.SortStableFunc(sums, func(a, b store.CallSum) int { return strings.Compare(a.Of, b.Of) })
 	r := CostReport{By: by, Rows: []Cost{}}
@@ -150,7 +151,7 @@ func merged(a, b store.CallSum) store.CallSum {
 	return a
 }
 
-// gapsOf says what sums leave open.
+// gapsOf returns what is unknown about a sum.
 func gapsOf(c Cost, price float64) []string {
 	out := []string{}
 	if c.UnpricedUnits > 0 {

@@ -10,7 +10,7 @@ import (
 	"reprise/tasks"
 )
 
-// InputError is an error in what the caller asked for: an unknown name or a value out of range. Nothing was done.
+// InputError means that the request has an unknown name or a value out of range. Nothing was changed.
 type InputError struct{ err error }
 
 func (e *InputError) Error() string { return e.err.Error() }
@@ -23,16 +23,16 @@ func invalid(format string, args ...any) error { return &InputError{fmt.Errorf(f
 // ErrNoLimits means that no worker has used this Redis yet.
 var ErrNoLimits = errors.New("no worker has written its limits to this Redis yet: start one first")
 
-// NotFoundError means that nothing is known of what was named.
+// NotFoundError means that the store and the ledger do not have what was named.
 type NotFoundError struct{ text string }
 
 func (e *NotFoundError) Error() string { return e.text }
 
 func unknown(format string, args ...any) error {
-	return &NotFoundError{fmt.Sprintf("nothing is known of "+format, args...)}
+	return &NotFoundError{fmt.Sprintf("not found: "+format, args...)}
 }
 
-// among checks that a word is one of a closed set; "" is.
+// among returns an InputError unless value is empty or in a closed set.
 func among[T ~string](what string, value T, known []T) error {
 	if value == "" || slices.Contains(known, value) {
 		return nil
@@ -41,7 +41,7 @@ func among[T ~string](what string, value T, known []T) error {
 	return invalid("%s %s: expected one of %s%s", what, ShownName(string(value)), strings.Join(names, ", "), text.DidYouMean(string(value), names))
 }
 
-// ShownName is a name for display: a URL without its query, which may be signed, and no control characters.
+// ShownName returns a name for display, without control characters. A URL has no query, which may be a signature.
 func ShownName(name string) string {
 	if strings.Contains(name, "://") {
 		return tasks.RedactURL(name)

@@ -11,7 +11,7 @@ import (
 	"reprise/tasks"
 )
 
-// Evidence is what is known of one task at one moment.
+// Evidence is everything that is known about one task at one time.
 type Evidence struct {
 	Key         string
 	Status      store.TaskStatus
@@ -23,7 +23,7 @@ type Evidence struct {
 	Units       int64         // of its call, at most; 0 = unknown
 	InList      bool          // gathered for a list: Ahead, the record and the permit are unknown
 
-	Queue     string // where it is, else where it belongs
+	Queue     string // where it is; if no queue has it, where it belongs
 	Group     string
 	State     queue.State
 	LastError string    // asynq's
@@ -37,20 +37,20 @@ type Evidence struct {
 	Gates   admission.TaskState
 }
 
-// path is the task's path.
+// path returns the task's path.
 func (e Evidence) path() tasks.Path { return e.Gates.Path }
 
 // finished reports whether the task has its verdict.
 func (e Evidence) finished() bool { return e.Status.Known && e.Status.Finished }
 
-// usable are the sources that the task may use.
+// usable returns the sources that the task may use.
 func (e Evidence) usable() []admission.SourceState {
 	return slices.DeleteFunc(slices.Clone(e.Gates.State.Sources), func(st admission.SourceState) bool {
 		return e.Pinned != "" && st.Source != e.Pinned
 	})
 }
 
-// group is the state of the task's group, nil if there is no such group.
+// group returns the state of the task's group, nil if there is no such group.
 func (e Evidence) group() *admission.GroupState {
 	for i, g := range e.Gates.State.Groups {
 		if e.Group != "" && g.Name == e.Group {
@@ -64,13 +64,13 @@ func (e Evidence) group() *admission.GroupState {
 type Cause struct {
 	State   string    // one word in capitals: WAITING, RUNNING, DONE, HELD, ARCHIVED, NOT QUEUED, UNKNOWN; ARCHIVED may say more
 	Because string    // one sentence
-	Starts  time.Time // zero = see When
+	Starts  time.Time // zero = unknown, or see When
 	Guess   bool      // Starts is an estimate
 	When    string    // what must happen first, where no time is known; "" = nothing is known
 	ToDo    []string  // commands and advice, the best first
 }
 
-// lasts reports whether c keeps a task longer than other does; what only an operator ends lasts longest.
+// lasts reports whether c lasts longer than other. A cause that only an operator ends lasts longest.
 func (c Cause) lasts(other Cause) bool {
 	if c.When != "" || other.When != "" {
 		return c.When != "" && other.When == ""

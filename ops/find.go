@@ -17,8 +17,8 @@ import (
 	"reprise/tasks"
 )
 
-// find returns the keys of the tasks that a name stands for, newest first. A name is a key or its beginning, an external
-// id, the name of an input or the last part of it, or a file with the content of an input.
+// find returns the keys of the tasks that a name stands for, newest first. A name is a key or its beginning, an
+// external id, the name of an input or its last part, or a file with the content of an input.
 func (b *base) find(ctx context.Context, name string) ([]string, error) {
 	if strings.TrimSpace(name) == "" {
 		return nil, invalid("which task? expected a key, an external id or the name of an input")
@@ -50,7 +50,7 @@ func (b *base) byKey(ctx context.Context, name string) ([]string, error) {
 	return []string{name}, nil
 }
 
-// byName finds an external id or the name of an input, as it is or as an absolute path.
+// byName finds an external id, or the name of an input as given or as an absolute path.
 func (b *base) byName(ctx context.Context, name string) ([]string, error) {
 	filters := []store.SubmissionFilter{{ExternalID: name}, {Name: name}}
 	if strings.Contains(name, "://") {
@@ -75,12 +75,12 @@ func (b *base) byBeginning(ctx context.Context, name string) ([]string, error) {
 	return []string{key}, nil
 }
 
-// byContent finds the tasks of a file by its content, as far as they were enqueued with default parameters: its name may
-// have changed.
+// byContent finds the tasks of a file by its content, if they were enqueued with default parameters. The file may have
+// been renamed.
 func (b *base) byContent(ctx context.Context, name string) ([]string, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, nil // not a file: it may be anything
+		return nil, nil // not a readable file
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -102,7 +102,7 @@ func (b *base) byContent(ctx context.Context, name string) ([]string, error) {
 	return out, nil
 }
 
-// byLastPart finds inputs whose name ends with a slash and what was typed.
+// byLastPart finds inputs whose names end with a slash and the given name.
 func (b *base) byLastPart(ctx context.Context, name string) ([]string, error) {
 	if strings.Contains(name, "://") {
 		return nil, nil
@@ -111,7 +111,7 @@ func (b *base) byLastPart(ctx context.Context, name string) ([]string, error) {
 	return keysOf(rows), err
 }
 
-// byPrefix takes a name that looks like a key for one: of a task of another store, or one that lost its row.
+// byPrefix accepts a name that begins like a key: its task may belong to another store, or have no row.
 func (b *base) byPrefix(_ context.Context, name string) ([]string, error) {
 	word, _, ok := strings.Cut(name, "_")
 	if _, err := tasks.ParsePath(word); err == nil && ok {
@@ -120,7 +120,7 @@ func (b *base) byPrefix(_ context.Context, name string) ([]string, error) {
 	return nil, nil
 }
 
-// keysOf are the keys of submissions, each once, newest first.
+// keysOf returns the keys of submissions, newest first and each once.
 func keysOf(rows []store.BatchRow) []string {
 	var out []string
 	for _, r := range slices.Backward(rows) {

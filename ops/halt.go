@@ -15,22 +15,22 @@ import (
 type Halted struct {
 	Source       string     `json:"source"`
 	Path         tasks.Path `json:"path"`
-	Reason       string     `json:"reason"` // an outcome, or "manual: " and an operator's words
+	Reason       string     `json:"reason"` // an outcome, or "manual: " and an operator's text
 	Since        *time.Time `json:"since"`
 	By           string     `json:"by"`
-	RefusedToken string     `json:"refused_fingerprint"` // of a token that AudD refused; "" = none
+	RefusedToken string     `json:"refused_fingerprint"` // of the token that AudD refused; "" = none
 	ProbeAt      *time.Time `json:"probe_at"`            // null = only an operator resumes it
-	Waiting      int64      `json:"waiting"`             // tasks of the path, for any source
+	Waiting      int64      `json:"waiting"`             // tasks of the path
 }
 
 // HaltsReport is the halts in force.
 type HaltsReport struct {
 	Halts []Halted `json:"halts"`
-	// BlockedFor counts the other accounts that a throttle or breaker blocks for a while.
+	// BlockedForAWhile counts the other accounts, which a throttle or breaker blocks.
 	BlockedForAWhile int `json:"blocked_for_a_while"`
 }
 
-// Halts reads the halts in force.
+// Halts returns the halts in force.
 func (s *Sources) Halts(ctx context.Context) (HaltsReport, error) {
 	g, err := s.gates(ctx)
 	if err != nil {
@@ -58,12 +58,14 @@ func (s *Sources) halts(ctx context.Context, g *gates, chosen []target) (HaltsRe
 		if err != nil {
 			return r, err
 		}
-		r.Halts = append(r.Halts, Halted{st.Source, st.Path, text.Printable(st.Halt), stamp(st.HaltSince), text.Printable(st.HaltBy), st.LastRefusedToken, stamp(st.ProbeAt), waiting})
+		r.Halts = append(r.Halts, Halted{
+			st.Source, st.Path, text.Printable(st.Halt), stamp(st.HaltSince), text.Printable(st.HaltBy), st.LastRefusedToken, stamp(st.ProbeAt), waiting,
+		})
 	}
 	return r, nil
 }
 
-// HaltRequest asks to block all calls to accounts.
+// HaltRequest selects the accounts to halt.
 type HaltRequest struct {
 	Targets []string // SOURCE/PATH, with * for all
 	Why, By string   // both required
@@ -71,13 +73,13 @@ type HaltRequest struct {
 	ProbeAfter time.Duration
 }
 
-// Halt blocks all calls to accounts until they are resumed; calls under way finish. It returns their halts.
+// Halt blocks all calls to accounts until they are resumed, and returns their halts. Running calls finish.
 func (s *Sources) Halt(ctx context.Context, r HaltRequest) (HaltsReport, error) {
 	switch {
 	case strings.TrimSpace(r.Why) == "":
 		return HaltsReport{}, invalid("a reason (why) is required: it is shown with the halt")
 	case r.ProbeAfter < 0:
-		return HaltsReport{}, invalid("probe after %s: must be 0 or more", r.ProbeAfter)
+		return HaltsReport{}, invalid("probe_after %s: must be 0 or more", r.ProbeAfter)
 	}
 	g, err := s.seeded(ctx)
 	if err != nil {
@@ -88,7 +90,10 @@ func (s *Sources) Halt(ctx context.Context, r HaltRequest) (HaltsReport, error) 
 		return HaltsReport{}, err
 	}
 	for _, t := range chosen {
-		if _, err := g.Halt(ctx, admission.Halt{Source: t.source, Path: t.path, Reason: manualHalt + strings.TrimSpace(r.Why), By: r.By, ProbeAfter: r.ProbeAfter}); err != nil {
+		halt := admission.Halt{
+			Source: t.source, Path: t.path, Reason: manualHalt + strings.TrimSpace(r.Why), By: r.By, ProbeAfter: r.ProbeAfter,
+		}
+		if _, err := g.Halt(ctx, halt); err != nil {
 			return HaltsReport{}, err
 		}
 	}
@@ -102,20 +107,19 @@ type Resumed struct {
 	Was     string     `json:"was"` // the halt and its reason, or the breaker
 	DryRun  bool       `json:"dry_run"`
 	Waiting int64      `json:"waiting"` // tasks of the path
-	// Archived counts the tasks archived for an account reason, which workers replay; null = not counted.
+	// Archived counts the tasks that were archived because of the account, and are replayed; null = not counted.
 	Archived *int64 `json:"archived"`
-	// Units and Cost are those of all these tasks at most; null = unknown, as for recordings, whose units depend on their
-	// length.
+	// Units and Cost are the most that all these tasks use; null = unknown. The units of a recording depend on its length.
 	Units *int64   `json:"units"`
 	Cost  *float64 `json:"cost"`
-	// About is how long the waiting tasks take at the rate in force, in seconds; null = unknown.
+	// About is how many seconds the waiting tasks take at the rate in force; null = unknown.
 	About *float64 `json:"about_seconds"`
 }
 
 // ResumeReport is the accounts that were resumed, or would be.
 type ResumeReport struct {
 	Sources []Resumed `json:"sources"`
-	// Open names the targets when none of them is halted or has an open breaker.
+	// Open lists the targets if there is nothing to resume; "" otherwise.
 	Open    string `json:"open"`
 	Workers int    `json:"workers"` // that can make the probe
 }

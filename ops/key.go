@@ -9,11 +9,11 @@ import (
 	"reprise/tasks"
 )
 
-// shortKeyLetters is how much of a key's hash is shown: 50 bits, which no two tasks of a store are likely to share. An
-// ambiguous beginning is refused with the keys it may stand for.
+// shortKeyLetters is how many letters of a key's hash lists show. They are 50 bits, so two tasks of a store hardly
+// share them. An ambiguous key is refused with the keys that it may stand for.
 const shortKeyLetters = 10
 
-// ShortKey is the beginning of a key, for lists. Every report and action that takes a key takes it, too.
+// ShortKey returns the beginning of a key, for lists. Every report and action accepts it in place of the key.
 func ShortKey(key string) string {
 	path, hash, ok := strings.Cut(key, "_")
 	if !ok || len(hash) <= shortKeyLetters {
@@ -22,10 +22,11 @@ func ShortKey(key string) string {
 	return path + "_" + hash[:shortKeyLetters]
 }
 
-// minKeyLetters of a key's hash make a beginning of it: fewer may be a typo, and some commands cost units.
+// minKeyLetters is how many letters of its hash a shortened key needs. Fewer letters may be a typo, and some commands
+// cost units.
 const minKeyLetters = 4
 
-// keyBeginning is what was typed without the "…" of a shortened key; false if no key begins like it.
+// keyBeginning returns a name without the "…" of a shortened key. It returns false if no key can begin with the name.
 func keyBeginning(name string) (string, bool) {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	path, hash, ok := strings.Cut(name, "_")
@@ -33,7 +34,8 @@ func keyBeginning(name string) (string, bool) {
 	return name, ok && err == nil && len(hash) >= minKeyLetters && !strings.ContainsAny(hash, "/.")
 }
 
-// fullKey is the key that a name stands for: itself, or the only one that begins so. An unknown name is returned as it is.
+// fullKey returns the key that a name stands for: the name itself, or the only key that begins with it. It returns an
+// unknown name unchanged.
 func (b *base) fullKey(ctx context.Context, name string) (string, error) {
 	st, err := b.Store.TaskStatus(ctx, name)
 	if err != nil || st.Known {
@@ -67,7 +69,7 @@ func (b *base) fullKeys(ctx context.Context, names []string) ([]string, error) {
 	return keys, nil
 }
 
-// payload is the task's payload; false when the store has none that can be read. The worker reports why it cannot.
+// payload returns the task's payload. It returns false if the store has no payload that can be read.
 func (b *base) payload(ctx context.Context, key string, path tasks.Path) (p tasks.Payload, ok bool, err error) {
 	raw, err := b.Store.Payload(ctx, key)
 	if errors.Is(err, store.ErrUnknownKey) {

@@ -23,7 +23,7 @@ type LimitsReport struct {
 	Limits   []Limit    `json:"limits"`
 }
 
-// Text is a limit as an operator writes it, what holds by default if it was never written.
+// Text returns a limit in the notation of Set. It returns the default of a limit that was never written.
 func (r LimitsReport) Text(scope, name string) string {
 	for _, l := range r.Limits {
 		if l.Scope == scope && l.Name == name {
@@ -33,11 +33,11 @@ func (r LimitsReport) Text(scope, name string) string {
 	return unset(name)
 }
 
-// Scopes are those that begin with a text, sorted.
-func (r LimitsReport) Scopes(beginning string) []string {
+// Scopes returns the scopes with a prefix, sorted.
+func (r LimitsReport) Scopes(prefix string) []string {
 	var out []string
 	for _, l := range r.Limits {
-		if strings.HasPrefix(l.Scope, beginning) {
+		if strings.HasPrefix(l.Scope, prefix) {
 			out = append(out, l.Scope)
 		}
 	}
@@ -48,7 +48,7 @@ func limitsReport(limits []admission.Limit, rev admission.Revision) LimitsReport
 	return LimitsReport{rev.Number, text.Printable(rev.By), stamp(rev.At), mapped(limits, limitOf)}
 }
 
-// List reads the limits in force.
+// List returns the limits in force.
 func (l *Limits) List(ctx context.Context) (LimitsReport, error) {
 	g, err := l.gates(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (l *Limits) List(ctx context.Context) (LimitsReport, error) {
 	return limitsReport(g.limits, g.revision), nil
 }
 
-// LimitChange is one value that was changed, as an operator writes it.
+// LimitChange is one changed value, in the notation of Set.
 type LimitChange struct {
 	Scope string `json:"scope"`
 	Name  string `json:"name"`
@@ -65,17 +65,17 @@ type LimitChange struct {
 	New   string `json:"new"`
 }
 
-// LimitsChange is the limits after a change.
+// LimitsChange is what changed, and the limits after the change.
 type LimitsChange struct {
 	Changes []LimitChange `json:"changes"`
-	// NewGroup and its Queues are set when the change made a group.
+	// NewGroup and Queues are set if the change made a group.
 	NewGroup string   `json:"new_group,omitempty"`
 	Queues   []string `json:"queues,omitempty"`
 	LimitsReport
 }
 
-// Set changes limits: each assignment is SCOPE.LIMIT=VALUE, such as main/recognize.concurrency=20. All are one revision, or
-// none is made; every wrong one is reported.
+// Set changes limits. Each assignment is SCOPE.LIMIT=VALUE, such as main/recognize.concurrency=20. All assignments
+// become one revision. If some are wrong, nothing is changed and the error names each of them.
 func (l *Limits) Set(ctx context.Context, assignments []string, by string) (LimitsChange, error) {
 	g, err := l.seeded(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (l *Limits) set(ctx context.Context, g *gates, assignments []string, by str
 	return out, nil
 }
 
-// GroupStatus is a customer or a purpose, with what waits in its queues.
+// GroupStatus is the limits of a group, and the tasks in its queues.
 type GroupStatus struct {
 	Name    string         `json:"name"`
 	Limits  map[string]any `json:"limits"` // values as in Limit
@@ -126,7 +126,7 @@ type GroupsReport struct {
 	Limits LimitsReport `json:"-"`
 }
 
-// Groups reads the groups in force, by name.
+// Groups returns the groups in force, by name.
 func (l *Limits) Groups(ctx context.Context) (GroupsReport, error) {
 	g, err := l.gates(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (l *Limits) Groups(ctx context.Context) (GroupsReport, error) {
 	return r, nil
 }
 
-// SetGroup makes or changes a group: each assignment is KEY=VALUE, such as ceiling=70%.
+// SetGroup makes or changes a group. Each assignment is KEY=VALUE, such as ceiling=70%.
 func (l *Limits) SetGroup(ctx context.Context, name string, assignments []string, by string) (LimitsChange, error) {
 	g, err := l.seeded(ctx)
 	if err != nil {

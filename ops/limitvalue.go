@@ -13,7 +13,7 @@ import (
 	"reprise/tasks"
 )
 
-// RateLimits are the limits of a source and path, and of everything together.
+// RateLimits are the limits of a source and path, and of the scope global.
 var RateLimits = []string{
 	"concurrency", "requests_per_minute", "request_burst", "units_per_minute", "unit_burst", "units_per_day", "units_per_month",
 }
@@ -23,31 +23,31 @@ var GroupLimits = []string{"weight", "ceiling", "slot_share", "units_per_day", "
 
 type tuningLimit struct{ name, meaning string }
 
-// tuning says what the limits of AIMD and breaker mean.
+// tuning lists the limits of AIMD and the circuit breaker with their meanings.
 var tuning = []tuningLimit{
 	{"aimd", "learn concurrency and rate from throttles"},
 	{"aimd_start", "calls in flight at first"},
-	{"aimd_floor", "never fewer"},
-	{"aimd_max", "never more, where no concurrency is set"},
+	{"aimd_floor", "fewest calls in flight"},
+	{"aimd_max", "most calls in flight if no concurrency is set"},
 	{"breaker_failures", "consecutive failures that open the breaker"},
-	{"breaker_window", "a success this recent is evidence of health"},
-	{"breaker_cooldown", "until the first probe"},
+	{"breaker_window", "a success this recent keeps the breaker closed"},
+	{"breaker_cooldown", "time until the first probe"},
 	{"breaker_cooldown_max", "longest wait between probes"},
-	{"breaker_auth_failures", "consecutive authentication failures that halt"},
-	{"breaker_not_found", "consecutive 404 answers that halt"},
-	{"breaker_probe_quota", "between probes of quota and subscription halts"},
-	{"breaker_probe_blocked", "between probes of a block that may pass"},
+	{"breaker_auth_failures", "consecutive authentication failures that halt the account"},
+	{"breaker_not_found", "consecutive 404 responses that halt the account"},
+	{"breaker_probe_quota", "time between probes of a quota or subscription halt"},
+	{"breaker_probe_blocked", "time between probes of a temporary block"},
 }
 
-// TuningLimits are the limits of AIMD and breaker.
+// TuningLimits are the limits of AIMD and the circuit breaker.
 func TuningLimits() []string {
 	return mapped(tuning, func(t tuningLimit) string { return t.name })
 }
 
-// durations are limits that Redis has in milliseconds.
+// durations are the limits that Redis stores in milliseconds.
 var durations = []string{"breaker_window", "breaker_cooldown", "breaker_cooldown_max", "breaker_probe_quota", "breaker_probe_blocked"}
 
-// shares are limits that Redis has per mille.
+// shares are the limits that Redis stores per mille.
 var shares = []string{"ceiling", "slot_share"}
 
 // Limit is one value in force.
@@ -61,7 +61,7 @@ type Limit struct {
 	Meaning string `json:"meaning,omitempty"`
 }
 
-// unset is what holds when a limit was never written.
+// unset returns the value of a limit that was never written.
 func unset(name string) string {
 	switch name {
 	case "weight":
@@ -92,7 +92,7 @@ func limitOf(l admission.Limit) Limit {
 	return out
 }
 
-// valueText writes a value as an operator does.
+// valueText returns a value in the notation of Set.
 func valueText(l admission.Limit) string {
 	n, err := strconv.ParseInt(l.Value, 10, 64)
 	switch {
@@ -112,11 +112,11 @@ func valueText(l admission.Limit) string {
 	return text.Thousands(n)
 }
 
-// scopeText writes a scope as an operator does.
+// scopeText returns a scope in the notation of Set.
 func scopeText(scope string) string { return strings.Replace(scope, ":", "/", 1) }
 
-// parseLimit reads SCOPE.NAME=VALUE or SCOPE/NAME=VALUE: main/recognize.concurrency=20, global.requests_per_minute=3000,
-// group/archive.ceiling=70%, tuning.aimd=off.
+// parseLimit reads SCOPE.NAME=VALUE or SCOPE/NAME=VALUE, such as main/recognize.concurrency=20,
+// global.requests_per_minute=3000, group/archive.ceiling=70% or tuning.aimd=off.
 func parseLimit(assignment string, sources []string) (admission.Limit, error) {
 	left, value, _ := strings.Cut(assignment, "=")
 	cut := strings.LastIndexAny(left, "./")
@@ -145,7 +145,7 @@ func parseLimit(assignment string, sources []string) (admission.Limit, error) {
 	return admission.Limit{Scope: scope, Name: name, Value: value}, nil
 }
 
-// parseScope reads a scope and returns the names of its limits.
+// parseScope returns how Redis stores a scope, and the names of its limits.
 func parseScope(scope string, sources []string) (stored string, known []string, err error) {
 	switch scope {
 	case admission.ScopeGlobal:
@@ -173,7 +173,7 @@ func parseScope(scope string, sources []string) (stored string, known []string, 
 	return admission.ScopeOf(source, t.path), RateLimits, t.check(sources)
 }
 
-// parseValue turns what an operator writes into what Redis holds.
+// parseValue converts a value from the notation of Set to the one of Redis.
 func parseValue(name, value string) (string, error) {
 	switch {
 	case name == "source":
@@ -201,7 +201,7 @@ func parseValue(name, value string) (string, error) {
 	return strconv.FormatInt(n, 10), nil
 }
 
-// parseShare reads 70% or 0.7 into per mille. A bare 70 could mean either and is refused.
+// parseShare converts 70% or 0.7 into per mille. It refuses 70 without the sign, which could mean either.
 func parseShare(value string) (string, error) {
 	number, percent := strings.CutSuffix(value, "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)

@@ -11,7 +11,7 @@ func mapped[T, U any](list []T, f func(T) U) []U {
 	return out
 }
 
-// distinct sorts a list and removes repetitions. It never returns nil.
+// distinct sorts a list and removes repeated texts. It never returns nil.
 func distinct(list []string) []string {
 	slices.Sort(list)
 	return append([]string{}, slices.Compact(list)...)

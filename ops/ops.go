@@ -1,18 +1,18 @@
 // Package ops is what an operator can know and do: typed reports (why a task waits, queues, sources, limits, costs …) and
-// actions (pause, halt, resume, replay, resolve …). The command inspect prints them; an HTTP API and a console can serve
-// them. Nothing here prints, reads flags or colours.
+// actions (pause, halt, resume, replay, resolve …). The command inspect prints the reports. The package prints nothing and
+// reads no flags.
 //
 // # Where things are
 //
 //	because.go, blocked.go   why a task waits, in one sentence: pure functions over Evidence
-//	why.go                   gathers the evidence of one task; waiting.go that of a list
+//	why.go, waiting.go       the evidence of one task, and of the tasks in a list
 //	source.go, halt.go       accounts: state, halts, resuming
 //	queue.go, pause.go       queues: counts, pause reasons, pausing
-//	limit.go, group.go       limits in force and changing them
-//	task.go, find.go         lists of tasks, and which task a name stands for
+//	limit.go, limitvalue.go  limits in force, changing them, and their notation
+//	task.go, find.go         lists of tasks, and the task that a name stands for
 //	result.go, replay.go, cost.go, upload.go, resolve.go
 //
-// Times in reports are UTC; sentences use Options.Zone. Names of users and files in sentences are free of control characters.
+// Times in reports are UTC; sentences use Options.Zone. Names in sentences have no control characters.
 package ops
 
 // Ops has the reports and actions by subject. Safe for concurrent use.
@@ -26,7 +26,7 @@ type Ops struct {
 	Uploads *Uploads
 }
 
-// New makes an Ops. It opens nothing, so there is nothing to close.
+// New returns an Ops. It opens no connection, so there is nothing to close.
 func New(o Options) *Ops {
 	b := newBase(o)
 	return &Ops{

@@ -19,22 +19,22 @@ type QueueChange struct {
 	Reasons []PauseReason `json:"reasons"`
 }
 
-// PauseRequest names queues to pause or resume.
+// PauseRequest selects the queues to pause or resume.
 type PauseRequest struct {
-	// Targets are queues, or paths, which stand for their queue and those of their groups.
+	// Targets are queues or paths. A path stands for its own queue and the queues of its groups.
 	Targets []string
-	// Only keeps a path to its own queue.
+	// Only makes a path stand for its own queue alone.
 	Only    bool
 	By, Why string
 }
 
-// Pause stops workers from taking tasks of queues until Resume. Calls under way finish.
+// Pause stops workers from taking tasks of queues until Resume. Running calls finish.
 func (q *Queues) Pause(ctx context.Context, r PauseRequest) ([]QueueChange, error) {
 	reason := admission.PauseReason{Name: admission.ReasonManual, By: r.By, Evidence: r.Why}
 	return q.change(ctx, r, func(queue string) (admission.PauseState, bool, error) { return q.queue.AddReason(ctx, queue, reason) })
 }
 
-// Resume takes an operator's pause away. Automatic reasons stay until their cause ends.
+// Resume ends an operator's pause. Automatic reasons stay until their cause ends.
 func (q *Queues) Resume(ctx context.Context, r PauseRequest) ([]QueueChange, error) {
 	return q.change(ctx, r, func(queue string) (admission.PauseState, bool, error) {
 		return q.queue.RemoveReason(ctx, queue, admission.ReasonManual)
@@ -70,7 +70,7 @@ func (q *Queues) change(ctx context.Context, r PauseRequest, do func(queue strin
 	return out, nil
 }
 
-// expandQueues are the queues that the arguments stand for, in their order, each once.
+// expandQueues returns the queues that the arguments stand for, in their order and each once.
 func expandQueues(args []string, only bool, all []string) ([]string, error) {
 	var out []string
 	add := func(q string) {

@@ -10,7 +10,7 @@ import (
 	"reprise/internal/text"
 )
 
-// PauseReason is one reason why a queue is paused. The queue runs again when none is left.
+// PauseReason is one reason why a queue is paused. The queue runs again when no reason is left.
 type PauseReason struct {
 	Name     string     `json:"name"` // manual, or auto: and the gate
 	Since    *time.Time `json:"since"`
@@ -25,7 +25,7 @@ func reasonsOf(state admission.PauseState) []PauseReason {
 	})
 }
 
-// pauseText says in one phrase why a queue is paused. flag is asynq's.
+// pauseText returns in one phrase why a queue is paused. flag is asynq's pause flag.
 func pauseText(state admission.PauseState, flag bool, t text.Times) string {
 	var parts []string
 	for _, r := range state.Reasons {
@@ -48,11 +48,11 @@ func pauseText(state admission.PauseState, flag bool, t text.Times) string {
 	return strings.Join(parts, "; ")
 }
 
-// autoHalt is the pause reason of a queue when every source is halted.
+// autoHalt is the pause reason of a queue whose sources are all halted.
 const autoHalt = admission.AutoReason + string(admission.GateHalt)
 
-// withKnownEnds takes the end away from a pause that has none: workers give every automatic reason an end, a day ahead
-// where only an operator resumes the sources, and renew it as long as that lasts.
+// withKnownEnds removes the end of a halt reason if only an operator ends the halts. Workers give every automatic
+// reason an end, such as a day ahead, and renew it.
 func withKnownEnds(state admission.PauseState, sources []admission.SourceState) admission.PauseState {
 	opens := func(st admission.SourceState) bool { return st.Halt == "" || !st.ProbeAt.IsZero() }
 	if !state.Has(autoHalt) || len(sources) == 0 || slices.ContainsFunc(sources, opens) {
@@ -69,7 +69,7 @@ func withKnownEnds(state admission.PauseState, sources []admission.SourceState) 
 	return state
 }
 
-// pauseEnds is when the last reason ends; zero if one does not end by itself.
+// pauseEnds returns when the last reason ends. It returns zero if a reason does not end by itself.
 func pauseEnds(state admission.PauseState) time.Time {
 	var end time.Time
 	for _, r := range state.Reasons {
@@ -83,7 +83,7 @@ func pauseEnds(state admission.PauseState) time.Time {
 	return end
 }
 
-// reasonNames lists the reasons by name.
+// reasonNames returns the names of the reasons.
 func reasonNames(state admission.PauseState) string {
 	names := mapped(state.Reasons, func(r admission.PauseReason) string { return r.Name })
 	return cmp.Or(strings.Join(names, ", "), "outside Reprise")

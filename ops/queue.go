@@ -24,11 +24,11 @@ type QueueStatus struct {
 	Paused    bool          `json:"paused"`         // asynq's flag
 	Why       string        `json:"why"`            // why it is paused, in one phrase; "" = it runs
 	Reasons   []PauseReason `json:"reasons"`
-	// Override is until when automatic reasons are kept out, because an operator cleared the flag on asynq's page.
+	// Override is the end of a time without automatic reasons, after an operator cleared the flag in asynq's web UI.
 	Override *time.Time `json:"override_until,omitempty"`
 }
 
-// List reads all queues.
+// List returns all queues.
 func (q *Queues) List(ctx context.Context) ([]QueueStatus, error) {
 	g, err := q.gates(ctx)
 	if err != nil {

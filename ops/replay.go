@@ -23,7 +23,7 @@ type ReplayReport struct {
 	Found    int            `json:"found"`
 	Replayed int            `json:"replayed"`
 	Waiting  int            `json:"waiting"` // were in the queue already
-	Left     int            `json:"left"`    // not tried, because it was stopped
+	Left     int            `json:"left"`    // not tried, because the replay was stopped
 	Units    int64          `json:"units"`   // of all found, at most
 	Cost     *float64       `json:"cost"`    // null = price unknown
 	Outcomes map[string]int `json:"outcomes"`
@@ -36,7 +36,7 @@ type ReplayFailed struct {
 	Reason string `json:"reason"`
 }
 
-// Interrupted is the outcome of tasks in ReplayReport.Outcomes that an earlier replay re-opened but did not queue.
+// Interrupted is the key in ReplayReport.Outcomes of tasks that an earlier replay re-opened but did not queue.
 const Interrupted = "interrupted replay"
 
 // ReplayPlan is the tasks that Run replays.
@@ -48,8 +48,8 @@ type ReplayPlan struct {
 // Tasks counts the tasks that Run replays.
 func (p *ReplayPlan) Tasks() int { return len(p.rows) }
 
-// PlanKeys chooses tasks by their keys, which may be shortened. Those that cannot be replayed are in Report.Failed.
-// *NotFoundError if one is unknown.
+// PlanKeys selects tasks by their keys, which may be shortened. Tasks that cannot be replayed are in Report.Failed. It
+// fails with a *NotFoundError for an unknown key.
 func (r *Replays) PlanKeys(ctx context.Context, names []string) (*ReplayPlan, error) {
 	keys, err := r.fullKeys(ctx, names)
 	if err != nil {
@@ -73,8 +73,8 @@ func (r *Replays) PlanKeys(ctx context.Context, names []string) (*ReplayPlan, er
 	return p, r.count(ctx, p)
 }
 
-// Plan chooses the archived tasks that a filter selects and that are no tombstones, at most filter.Limit. First come those
-// that an interrupted replay left unqueued, if Redis can be asked.
+// Plan selects at most filter.Limit archived tasks that did not fail permanently. Tasks that an interrupted replay left
+// unqueued come first, if Options.Redis is set.
 func (r *Replays) Plan(ctx context.Context, filter store.TaskFilter) (*ReplayPlan, error) {
 	if err := CheckFilter(filter); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func newReplayPlan() *ReplayPlan {
 	return &ReplayPlan{Report: ReplayReport{DryRun: true, Outcomes: map[string]int{}, Failed: []ReplayFailed{}}}
 }
 
-// count fills in what the chosen tasks are and cost.
+// count sets the outcomes, units and cost of the selected tasks.
 func (r *Replays) count(ctx context.Context, p *ReplayPlan) error {
 	p.Report.Found = len(p.rows) + len(p.Report.Failed)
 	for _, t := range p.rows {
@@ -107,7 +107,7 @@ func (r *Replays) count(ctx context.Context, p *ReplayPlan) error {
 		if err != nil {
 			return err
 		}
-		units := int64(1) // of a payload that cannot be read: replaying it says what is wrong
+		units := int64(1) // if the payload cannot be read, which Run reports
 		if ok {
 			units, _ = payload.Units(false)
 		}
@@ -117,12 +117,12 @@ func (r *Replays) count(ctx context.Context, p *ReplayPlan) error {
 	return nil
 }
 
-// notReplayable says why intake refuses to replay a task, and what to do instead; "" if it does not.
+// notReplayable returns why intake refuses to replay a task, and what to do instead; "" if it does not refuse.
 func notReplayable(st store.TaskStatus) string {
 	const nothing = "nothing to replay: it "
 	switch {
 	case !st.Finished && st.Generation == 0:
-		return nothing + "waits for its first run (inspect why says for what)"
+		return nothing + "waits for its first run (see inspect why)"
 	case !st.Finished || st.Verdict == tasks.Archive && !st.Final:
 		return ""
 	case st.Final:
@@ -133,7 +133,7 @@ func notReplayable(st store.TaskStatus) string {
 	return nothing + "is " + string(st.Verdict) + "; enqueue its input with --force to pay for it again"
 }
 
-// interrupted finds re-opened tasks that have not run since and are in no queue: their replay was killed in between.
+// interrupted finds re-opened tasks that have not run since and are in no queue, because their replay was killed.
 func (r *Replays) interrupted(ctx context.Context, f store.TaskFilter) ([]store.TaskRow, error) {
 	if r.Redis == nil {
 		return nil, nil
@@ -156,11 +156,12 @@ func (r *Replays) interrupted(ctx context.Context, f store.TaskFilter) ([]store.
 	return out, nil
 }
 
-// oneTimeout bounds one replay or release; it goes on when the caller's context ends.
+// oneTimeout bounds one replay or release. The end of the caller's context does not stop it.
 const oneTimeout = 10 * time.Second
 
-// Run replays the tasks of a plan, one per gap. When ctx ends it finishes the task at hand and counts the rest as Left;
-// running the same plan again goes on, and nothing is queued twice. An error means that Redis or the store is down.
+// Run replays the tasks of a plan, one per gap. When ctx ends it finishes the current task and counts the others as
+// Left. Running the plan again continues it, and queues no task twice. An error means that Redis or the store is not
+// available.
 func (r *Replays) Run(ctx context.Context, p *ReplayPlan, gap time.Duration) (ReplayReport, error) {
 	report := p.Report
 	report.DryRun = false
@@ -205,7 +206,7 @@ func replayOne(ctx context.Context, in *intake.Intake, key string, report *Repla
 	return nil
 }
 
-// intake enqueues what is replayed or released.
+// intake returns what enqueues replayed and released tasks.
 func (b *base) intake() (*intake.Intake, error) {
 	if b.Queue == nil {
 		return nil, errors.New("replay: no Redis to enqueue to")

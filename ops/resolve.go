@@ -15,7 +15,7 @@ import (
 type ResolveRequest struct {
 	Keys    []string               // may be shortened
 	As      idempotency.Resolution // settled: it arrived; retry: it is sent again and billed again
-	By, Why string                 // both required, kept for good
+	By, Why string                 // both required, stored permanently
 }
 
 // Resolved is what a decision about one upload changed.
@@ -27,7 +27,7 @@ type Resolved struct {
 	Error      string `json:"error,omitempty"`
 }
 
-// Check refuses a decision that says too little.
+// Check returns an InputError if As or Why is missing, or As is unknown.
 func (r ResolveRequest) Check() error {
 	ways := []idempotency.Resolution{idempotency.AsSettled, idempotency.AsRetry}
 	switch {
@@ -41,9 +41,9 @@ func (r ResolveRequest) Check() error {
 	return nil
 }
 
-// Resolve decides about uploads, one by one, and lets their tasks run: each delivery asks the ledger, and is done or sends.
-// An upload that cannot be resolved has its Error and does not stop the others. When ctx ends the rest is left out. Repeating
-// a decision is harmless and goes on where a crash stopped it.
+// Resolve decides about uploads one by one, and queues their tasks to act on the decision. An upload that cannot be
+// resolved has an Error and does not stop the others. When ctx ends, the remaining uploads are left out. Repeating a
+// decision is harmless, and finishes one that a crash interrupted.
 func (u *Uploads) Resolve(ctx context.Context, r ResolveRequest) ([]Resolved, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (u *Uploads) resolveOne(ctx context.Context, in *intake.Intake, key string,
 	switch {
 	case err == nil:
 		out.Queued = true
-	case errors.Is(err, intake.ErrNotReplayable), errors.Is(err, store.ErrUnknownKey): // it waits anyway, or has its verdict
+	case errors.Is(err, intake.ErrNotReplayable), errors.Is(err, store.ErrUnknownKey): // the task waits already, or has its verdict
 	case store.IsUnavailable(err):
 		return out, err
 	default:
@@ -93,13 +93,13 @@ func (u *Uploads) resolveOne(ctx context.Context, in *intake.Intake, key string,
 	return out, nil
 }
 
-// refusal is why the ledger left an upload alone; an error of the ledger itself is returned as it is.
+// refusal returns why the ledger refused a decision. Other errors are returned as they are.
 func (u *Uploads) refusal(err error) (string, error) {
 	early, isEarly := errors.AsType[*idempotency.TooEarlyError](err)
 	_, notResolvable := errors.AsType[*idempotency.NotResolvableError](err)
 	switch {
 	case isEarly:
-		return "too early: the earlier send may still be under way until " + u.times().Until(early.Until), nil
+		return "too early: the earlier send may be in flight until " + u.times().Until(early.Until), nil
 	case errors.Is(err, idempotency.ErrUnknownKey):
 		return idempotency.ErrUnknownKey.Error(), nil
 	case notResolvable:

@@ -9,7 +9,7 @@ import (
 	"reprise/tasks"
 )
 
-// InputResult is one submitted input and what its task came to.
+// InputResult is one submitted input with the result of its task.
 type InputResult struct {
 	Batch      string          `json:"batch,omitempty"`
 	Name       string          `json:"name,omitempty"`
@@ -28,7 +28,7 @@ type InputResult struct {
 	Result     json.RawMessage `json:"result"`
 }
 
-// Word is the state in one word: the outcome when it is done, else the state.
+// Word returns the outcome of a done task, else the state.
 func (r InputResult) Word() string {
 	if r.State == string(tasks.Done) {
 		return string(r.Outcome)
@@ -36,7 +36,7 @@ func (r InputResult) Word() string {
 	return r.State
 }
 
-// Results reads the inputs of a batch, an external id or a key, oldest first.
+// Results returns the inputs of a batch, an external id or a key, oldest first.
 func (t *Tasks) Results(ctx context.Context, name string) ([]InputResult, error) {
 	rows, err := t.resultRows(ctx, name)
 	if err != nil {
@@ -57,7 +57,7 @@ func resultOf(r store.BatchRow) InputResult {
 	}
 }
 
-// resultRows are the submissions of a batch, an external id or a key, which may be shortened.
+// resultRows returns the submissions of a batch, an external id or a key, which may be shortened.
 func (t *Tasks) resultRows(ctx context.Context, name string) ([]store.BatchRow, error) {
 	rows, err := t.Store.Batch(ctx, name)
 	if err != nil || len(rows) > 0 {
@@ -72,7 +72,7 @@ func (t *Tasks) resultRows(ctx context.Context, name string) ([]store.BatchRow, 
 			return rows, err
 		}
 	}
-	st, err := t.Store.TaskStatus(ctx, key) // a task may have come without a submission
+	st, err := t.Store.TaskStatus(ctx, key) // a task may have no submission
 	if err != nil || !st.Known {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ type SourcesReport struct {
 	Groups   []GroupTraffic `json:"groups"`
 }
 
-// List reads all accounts.
+// List returns all accounts.
 func (s *Sources) List(ctx context.Context) (SourcesReport, error) {
 	g, err := s.gates(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func budgetScope(b admission.BudgetState) string {
 	return "global"
 }
 
-// periodName is day or month: no day is longer than 25 hours.
+// periodName returns day or month. No day is longer than 25 hours.
 func periodName(b admission.BudgetState) string {
 	if b.End.Sub(b.Start) <= 26*time.Hour {
 		return "day"
@@ -124,7 +124,7 @@ func periodName(b admission.BudgetState) string {
 	return "month"
 }
 
-// sourceState says in one phrase whether calls may go to a source.
+// sourceState returns in one phrase whether calls may go to a source.
 func sourceState(st admission.SourceState, t text.Times) string {
 	gate, until := st.Blocked(t.Now)
 	switch gate {
@@ -142,7 +142,7 @@ func sourceState(st admission.SourceState, t text.Times) string {
 	return "ok"
 }
 
-// haltText says why a source is halted, by whom and since when.
+// haltText returns why a source is halted, by whom and since when.
 func haltText(st admission.SourceState, t text.Times) string {
 	by := text.Printable(cmp.Or(st.HaltBy, "unknown"))
 	return fmt.Sprintf("HALTED %s by %s since %s", text.Printable(st.Halt), by, t.At(st.HaltSince))
@@ -175,7 +175,7 @@ func probeText(st admission.SourceState, t text.Times) string {
 	return t.Until(st.ProbeAt)
 }
 
-// serving are the sources that may serve a queue.
+// serving returns the sources that may serve a queue.
 func serving(state admission.State, queue string) []admission.SourceState {
 	path, group, err := tasks.SplitQueue(queue)
 	if err != nil {

@@ -26,10 +26,10 @@ type Task struct {
 	Verdict    tasks.Verdict `json:"verdict"`
 	Outcome    tasks.Outcome `json:"outcome"`
 	Reason     string        `json:"reason"`
-	WaitsFor   string        `json:"waits_for"`   // as Why says it; "" = it does not wait, or Redis cannot be asked
-	Starts     *time.Time    `json:"starts"`      // an estimate; null = unknown, or not by itself
+	WaitsFor   string        `json:"waits_for"`   // Why.Because; "" = it does not wait, or Options.Redis is nil
+	Starts     *time.Time    `json:"starts"`      // an estimate; null = unknown
 	StartsWhen string        `json:"starts_when"` // what must happen first; "" = nothing
-	Final      bool          `json:"final"`       // a tombstone: only force pays for it again
+	Final      bool          `json:"final"`       // failed permanently: only force runs it again
 	CreatedAt  *time.Time    `json:"created_at"`
 	UpdatedAt  *time.Time    `json:"updated_at"`
 	FinishedAt *time.Time    `json:"finished_at"`
@@ -43,7 +43,7 @@ func stateWord(finished bool, verdict tasks.Verdict) string {
 	return string(verdict)
 }
 
-// CheckFilter refuses a filter with a word that no task can have. Limit must be 1 or more.
+// CheckFilter refuses a filter with an unknown word or a limit below 1.
 func CheckFilter(f store.TaskFilter) error {
 	for _, err := range []error{
 		among("outcome", f.Outcome, tasks.Outcomes), among("verdict", f.Verdict, tasks.Verdicts), among("path", f.Path, tasks.Paths),
@@ -63,8 +63,8 @@ func CheckFilter(f store.TaskFilter) error {
 	return nil
 }
 
-// List reads tasks, those unchanged for longest first, at most filter.Limit. The next page has filter.AfterAt and AfterKey
-// of the last one.
+// List returns tasks, the least recently changed first, at most filter.Limit. For the next page set AfterAt and
+// AfterKey to those of the last task.
 func (t *Tasks) List(ctx context.Context, filter store.TaskFilter) ([]Task, error) {
 	if err := CheckFilter(filter); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (t *Tasks) List(ctx context.Context, filter store.TaskFilter) ([]Task, erro
 	return out, nil
 }
 
-// inputNames are the names that inputs were enqueued under, else the file or URL itself. No URL has its query.
+// inputNames returns the names that inputs were enqueued under, else the file or URL. URLs have no query.
 func (t *Tasks) inputNames(ctx context.Context, rows []store.TaskRow) (map[string]string, error) {
 	names, err := t.Store.Names(ctx, mapped(rows, func(r store.TaskRow) string { return r.Key }))
 	if err != nil {
@@ -113,7 +113,7 @@ func (t *Tasks) inputNames(ctx context.Context, rows []store.TaskRow) (map[strin
 	return names, nil
 }
 
-// inputOf is where the audio of a task is; a URL without its query.
+// inputOf returns where the audio of a task is. A URL has no query.
 func inputOf(p tasks.Payload) string {
 	if p.Input.Kind == tasks.URLInput {
 		return tasks.RedactURL(p.Input.URL)
@@ -121,11 +121,11 @@ func inputOf(p tasks.Payload) string {
 	return text.Printable(p.Input.Path)
 }
 
-// locateChunk bounds the tasks that are looked up in the queue at once.
+// locateChunk is the most tasks that are looked up in the queues at once.
 const locateChunk = 1000
 
-// waitCauses explains the unfinished ones of some tasks as Why does, from a few questions to Redis: what only one task
-// knows (its place in line, its permit) is left out.
+// waitCauses explains the unfinished tasks as Why does, with few requests to Redis. It leaves out the place in line and
+// the permit of each task.
 func (t *Tasks) waitCauses(ctx context.Context, rows []store.TaskRow) (map[string]Cause, error) {
 	out := map[string]Cause{}
 	waiting := slices.DeleteFunc(slices.Clone(rows), func(r store.TaskRow) bool { return r.Finished })

@@ -55,11 +55,11 @@ func sendOf(s idempotency.Send) *Send {
 // UploadsReport is a list of uploads.
 type UploadsReport struct {
 	Uploads []Upload `json:"uploads"`
-	// Others counts those that all but the states of the filter select, when Uploads is empty.
+	// Others counts uploads in every state by state, if Uploads is empty.
 	Others map[idempotency.State]int64 `json:"others"`
 }
 
-// List reads uploads in the order of their keys, at most f.Limit. The next page has the last key as f.After.
+// List returns uploads in the order of their keys, at most f.Limit. For the next page set f.After to the last key.
 func (u *Uploads) List(ctx context.Context, f idempotency.Filter) (UploadsReport, error) {
 	r := UploadsReport{Uploads: []Upload{}}
 	for _, state := range f.States {
@@ -88,7 +88,7 @@ func uploadOf(e idempotency.Entry) Upload {
 	}
 }
 
-// UploadDetail is everything that the ledger knows of one upload.
+// UploadDetail is everything that the ledger stores about one upload.
 type UploadDetail struct {
 	Upload
 	Owner      string     `json:"owner"` // of the slot
@@ -106,7 +106,8 @@ type Audit struct {
 	Generation int64      `json:"generation"`
 }
 
-// Show reads one upload by its key, which may be shortened. *NotFoundError if the ledger does not know it.
+// Show returns one upload by its key, which may be shortened. It fails with a *NotFoundError if the ledger does not
+// have it.
 func (u *Uploads) Show(ctx context.Context, key string) (UploadDetail, error) {
 	key, err := u.fullKey(ctx, key)
 	if err != nil {
@@ -129,13 +130,13 @@ func (u *Uploads) Show(ctx context.Context, key string) (UploadDetail, error) {
 
 // AdoptReport is what adopting a ledger changed.
 type AdoptReport struct {
-	Adopted    bool             `json:"adopted"` // false: the ledger is the one that is remembered
+	Adopted    bool             `json:"adopted"` // false: Redis remembers an entry of this ledger
 	Mark       idempotency.Mark `json:"mark"`    // the ledger's latest
 	Remembered idempotency.Mark `json:"remembered"`
 }
 
-// Adopt accepts a restored or new ledger in place of the one that Redis remembers, so that uploads go on. The remembered
-// mark stays: the adopted ledger knows it from now on, and the next upload writes a newer one.
+// Adopt accepts a restored or new ledger in place of the one that Redis remembers, so that uploads continue. The mark
+// in Redis stays until the next upload writes a newer one.
 func (u *Uploads) Adopt(ctx context.Context, by, why string) (AdoptReport, error) {
 	var r AdoptReport
 	if strings.TrimSpace(why) == "" {

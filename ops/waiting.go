@@ -64,7 +64,8 @@ func (q *queueEvidence) of(ctx context.Context, name string) (Evidence, error) {
 	return e, nil
 }
 
-// locate finds tasks in their queues. A task that is not in its own may be in another group's, which enqueued it again.
+// locate finds tasks in their queues. If a task is not in its own queue, it looks in the path's other queues, because
+// another group may have enqueued the task.
 func (q *queueEvidence) locate(ctx context.Context, rows []store.TaskRow) ([]queue.Task, error) {
 	out := make([]queue.Task, len(rows))
 	missing := make([]int, len(rows))

@@ -12,7 +12,7 @@ import (
 	"reprise/tasks"
 )
 
-// Why is all about one task: what it waits for, until when, and what to do.
+// Why explains one task: what it waits for, until when, and what to do.
 type Why struct {
 	Key            string        `json:"key"`
 	Input          string        `json:"input"` // where its audio is; a URL without its query
@@ -25,7 +25,7 @@ type Why struct {
 	State          string        `json:"state"`
 	QueueState     queue.State   `json:"queue_state"` // asynq's word, "" = not queued
 	Because        string        `json:"because"`
-	Starts         *time.Time    `json:"starts"`      // null = unknown, or not by itself
+	Starts         *time.Time    `json:"starts"`      // null = unknown, or only after StartsWhen
 	StartsWhen     string        `json:"starts_when"` // what must happen first; "" = nothing
 	StartsGuessed  bool          `json:"starts_guessed"`
 	StartsText     string        `json:"starts_text"` // the same in words; "" = it is finished
@@ -55,11 +55,11 @@ type Why struct {
 // WhyReport is the tasks that a name stands for, newest first.
 type WhyReport struct {
 	Tasks []Why `json:"tasks"`
-	More  int   `json:"more"` // of the same name, not explained
+	More  int   `json:"more"` // tasks of the same name that are left out
 }
 
-// Why explains the tasks that a name stands for, at most limit. A name is a key or its beginning, a file, a URL or an
-// external id. *NotFoundError if there is none.
+// Why explains at most limit tasks that a name stands for. A name is a key or its beginning, a file, a URL or an
+// external id. It fails with a *NotFoundError if there is no such task.
 func (t *Tasks) Why(ctx context.Context, name string, limit int) (WhyReport, error) {
 	keys, err := t.find(ctx, name)
 	if err != nil {
@@ -121,7 +121,7 @@ func (t *Tasks) why(e Evidence, c Cause, now text.Times) Why {
 	return w
 }
 
-// startsText says when a task starts, as far as that is known.
+// startsText returns when a task starts, "unknown" if that is not known.
 func startsText(c Cause, t text.Times) string {
 	switch {
 	case c.When != "":
