@@ -14,7 +14,7 @@ import (
 	"reprise/tasks"
 )
 
-// app is what every sub-command shares.
+// app is the state that the sub-commands share.
 type app struct {
 	*cli.Process
 	*cli.Printer
@@ -23,7 +23,7 @@ type app struct {
 	force, dryRun     bool
 	json, wait, quiet bool
 	group             string
-	yes               bool // of upload: the user has agreed
+	yes               bool // of upload: do not ask before an upload is billed again
 	cfg               config
 }
 
@@ -35,16 +35,15 @@ type config struct {
 func (a *app) addFlags(f *pflag.FlagSet) {
 	a.set = f
 	cli.AddConnectionFlags(f)
-	f.StringVar(&a.group, "group", "", "group whose queue and budget are used, as named in the settings")
+	f.StringVar(&a.group, "group", "", "group whose queue and budget the tasks use, as named in the settings")
 	f.BoolVar(&a.force, "force", false, "call AudD again for inputs that are done or failed permanently")
-	f.BoolVar(&a.dryRun, "dry-run", false, "show what would be queued and the maximum units, without queueing")
+	f.BoolVar(&a.dryRun, "dry-run", false, "show what would be queued and the maximum units, and queue nothing")
 	f.BoolVar(&a.json, "json", false, "print one JSON object instead of text")
 	f.BoolVar(&a.wait, "wait", false, "wait for the results and print them")
 	f.BoolVar(&a.quiet, "quiet", false, "show no progress")
 }
 
-// open connects to the store and Redis. A dry run does without Redis when it
-// cannot be reached.
+// open connects to the store and Redis. A dry run continues without Redis if Redis cannot be reached.
 func (a *app) open(ctx context.Context, path tasks.Path) (in *intake.Intake, closeAll func() error, err error) {
 	redisURL, storeURL, err := a.cfg.Addresses()
 	if err != nil && !a.dryRun {
@@ -72,10 +71,10 @@ func (a *app) open(ctx context.Context, path tasks.Path) (in *intake.Intake, clo
 	return in, closeAll, nil
 }
 
-// openRedis sets opts.Redis, unless a dry run has to do without.
+// openRedis sets opts.Redis, unless a dry run cannot reach Redis.
 func (a *app) openRedis(ctx context.Context, url string, opts *intake.Options) (closeRedis func(), err error) {
 	without := func() {}
-	if url == "" { // of a dry run
+	if url == "" { // only a dry run may have none
 		return without, nil
 	}
 	if err := a.cfg.Ping(ctx, url, cli.None); a.dryRun && err != nil && !errors.Is(err, redisconn.ErrURL) {

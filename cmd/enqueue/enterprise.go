@@ -15,8 +15,8 @@ func newEnterprise(a *app) *cobra.Command {
 		Use:   "enterprise INPUT…",
 		Short: "Queue long recordings (costs units: 1 per 12 s scanned)",
 		Long: `An INPUT is a file, a folder (including its subfolders), a quoted glob pattern, an http or https URL,
-or - for a list on standard input. When the length cannot be measured (URLs, some formats),
---max-units is required.`,
+or - for a list on standard input. --max-units is required when the length cannot be measured (URLs,
+some formats).`,
 		Example: `  enqueue enterprise mix.flac --dry-run
   enqueue enterprise radio/ --every 1 --skip 4        # scan 12 s of every minute
   enqueue enterprise https://example.com/show.mp3 --max-units 300`,
@@ -35,11 +35,11 @@ or - for a list on standard input. When the length cannot be measured (URLs, som
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&every, "every", 1, "number of 12 s chunks to scan in a row")
-	f.IntVar(&skip, "skip", 0, "number of 12 s chunks to skip after them")
+	f.IntVar(&every, "every", 1, "chunks of 12 s to scan in a row")
+	f.IntVar(&skip, "skip", 0, "chunks of 12 s to skip after each run that --every scans")
 	f.IntVar(&limit, "limit", 0, "AudD's limit parameter; it does not lower the units shown, because AudD does not document its unit")
 	f.IntVar(&params.SkipFirstSeconds, "skip-first-seconds", 0, "seconds to skip at the start")
-	f.BoolVar(&params.UseTimecode, "use-timecode", false, "read offsets from the recording's timecode")
+	f.BoolVar(&params.UseTimecode, "use-timecode", false, "start at the time that a video URL names (t, time_continue or start)")
 	f.Int64Var(&maxUnits, "max-units", 0, "maximum units per recording")
 	return cmd
 }

@@ -1,5 +1,5 @@
-// Command enqueue puts audio into the queue: it expands files, folders, globs
-// and URLs, checks them, shows what they cost, and queues what is new.
+// Command enqueue puts audio into the queue. It expands files, folders, globs and URLs, checks them, shows their cost,
+// and queues the new ones.
 package main
 
 import (

@@ -14,8 +14,8 @@ import (
 	"reprise/internal/redistest"
 )
 
-// An upload to a source that no worker has, and a task of a group that no worker
-// serves, were once accepted and waited indefinitely.
+// Regression: an upload to a source that no worker has, and a task of a group that no worker serves, were accepted and
+// waited indefinitely.
 func TestUnknownSourcesAndGroupsAreRefused(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.DB(t)

@@ -18,8 +18,7 @@ func (a *app) warn(format string, args ...any) {
 	fmt.Fprintf(a.Err, "enqueue: "+format+"\n", args...)
 }
 
-// printProblems prints the reasons of refused and failed inputs, and the
-// warnings of the others.
+// printProblems prints why inputs were refused or failed, and the warnings of the other inputs.
 func (a *app) printProblems(plan *intake.Plan) {
 	for _, it := range plan.BadItems() {
 		a.warn("%s%s", label(it), text.Printable(it.Reason))
@@ -31,8 +30,7 @@ func (a *app) printProblems(plan *intake.Plan) {
 	}
 }
 
-// label names an input at the start of a sentence: its place in the manifest
-// and its name, as far as it has them.
+// label returns the start of a sentence about an input: its place in the manifest and its name, if it has them.
 func label(it intake.Item) string {
 	out := ""
 	if at := it.At.String(); at != "" {
@@ -52,7 +50,7 @@ func (a *app) printDryRun(plan *intake.Plan) {
 	a.Line("units %s at most   %s", text.Thousands(c.Units), a.cfg.Money(c.Units))
 	a.printLongClips(c)
 	if c.Resent > 0 {
-		a.Line("sent before, billed again because of --force: %s", text.Count(c.Resent, "upload", "uploads"))
+		a.Line("sent before, and billed again because of --force: %s", text.Count(c.Resent, "upload", "uploads"))
 	}
 	if plan.Request.NextID {
 		a.Line("new audio_ids are assigned when the uploads are queued")
@@ -62,11 +60,11 @@ func (a *app) printDryRun(plan *intake.Plan) {
 
 func (a *app) printLongClips(c intake.Counts) {
 	if c.LongClips > 0 {
-		a.Line("AudD analyses the first 12 s only: %s longer", text.Count(c.LongClips, "input is", "inputs are"))
+		a.Line("%s longer than 12 s; AudD analyses only the first 12 s", text.Count(c.LongClips, "input is", "inputs are"))
 	}
 }
 
-// printQueued prints what Enqueue did.
+// printQueued prints the result of Enqueue.
 func (a *app) printQueued(plan *intake.Plan) {
 	c := plan.Counts()
 	parts := []string{text.Thousands(c.ByStatus[intake.Queued]) + " queued"}
@@ -97,7 +95,7 @@ func (a *app) printQueued(plan *intake.Plan) {
 	}
 }
 
-// printIDs prints the audio_id assigned to each file: AudD does not list them.
+// printIDs prints the audio_id that was assigned to each file, because AudD does not list them.
 func (a *app) printIDs(plan *intake.Plan) {
 	without := []intake.Status{intake.ToQueue, intake.Refused, intake.Failed}
 	for i := range plan.Items {
@@ -108,7 +106,7 @@ func (a *app) printIDs(plan *intake.Plan) {
 	}
 }
 
-// word is a result in one word: the outcome when it is done, else the verdict.
+// word returns the outcome of a result that is done, and the verdict of other results.
 func word(r intake.Result) string {
 	if r.Verdict != tasks.Done {
 		return string(r.Verdict)

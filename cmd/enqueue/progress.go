@@ -16,8 +16,8 @@ import (
 // plainEvery is the time between two lines of progress without a terminal.
 const plainEvery = 5 * time.Second
 
-// progress shows the progress of a step: a bar on a terminal, else a line every
-// plainEvery, nothing with --quiet or --json. It is safe for concurrent use.
+// progress shows the progress of a step: a bar on a terminal, else a line every plainEvery. With --quiet or --json it
+// shows nothing. It is safe for concurrent use.
 type progress struct {
 	app  *app
 	step string

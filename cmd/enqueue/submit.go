@@ -12,7 +12,7 @@ import (
 	"reprise/tasks"
 )
 
-// nothingQueued ends the message of a command that changed nothing.
+// nothingQueued ends the message of a command that has queued nothing.
 const nothingQueued = "nothing was queued"
 
 // submit plans and queues the inputs of the command line.
@@ -25,7 +25,7 @@ func (a *app) submit(ctx context.Context, req intake.Request, args []string) err
 // planner makes the plan of a command.
 type planner func(in *intake.Intake, progress func(intake.Progress)) (*intake.Plan, error)
 
-// process is what every sub-command does: plan, queue, wait, report.
+// process plans, queues, waits and reports for every sub-command.
 func (a *app) process(ctx context.Context, req intake.Request, plans planner) error {
 	a.cfg.Data = settings.DefaultData
 	if err := a.LoadConnection(&a.cfg, a.set); err != nil {
@@ -75,7 +75,7 @@ func (a *app) consent(ctx context.Context, plan *intake.Plan) error {
 	if n == 0 || a.yes {
 		return nil
 	}
-	what := fmt.Sprintf("--force sends and AudD bills again: %s, %s", text.Count(n, "upload", "uploads"), a.cfg.Money(int64(n)))
+	what := fmt.Sprintf("--force sends %s again, which AudD bills again: %s", text.Count(n, "upload", "uploads"), a.cfg.Money(int64(n)))
 	if a.json || !a.Interactive() {
 		a.printProblems(plan)
 		return cli.Errorf(cli.Usage, "%s; confirm with --yes; %s", what, nothingQueued)
@@ -96,7 +96,7 @@ func (a *app) follow(ctx context.Context, in *intake.Intake, plan *intake.Plan) 
 		a.printQueued(plan)
 	}
 	if n, err := in.Workers(ctx, plan.Request.Path); err == nil && n == 0 {
-		a.warn("no worker serves %s on this Redis yet; results arrive when one starts", plan.Request.Path)
+		a.warn("no worker serves %s on this Redis yet; results arrive when a worker starts", plan.Request.Path)
 	}
 	var results []intake.Result
 	err := in.Wait(ctx, plan, func(r intake.Result) {
@@ -148,7 +148,8 @@ func (a *app) reportInterrupted(plan *intake.Plan, results []intake.Result) erro
 	return a.JSON(r)
 }
 
-// stopped is the error of an interrupted step; state says how things are left.
+// stopped returns the error of an interrupted step. state is the last part of its text: what is queued, and the
+// next step.
 func stopped(ctx context.Context, err error, state string) error {
 	if _, ok := errors.AsType[*intake.UnknownNameError](err); ok {
 		return cli.WithCode(cli.Usage, err)
@@ -163,7 +164,7 @@ func stopped(ctx context.Context, err error, state string) error {
 	return cli.Errorf(code, "stopped: %s", state)
 }
 
-// finish prints the JSON report, or text with show, and returns the exit code.
+// finish prints the JSON report, or calls show for text, which may be nil. Its error is the exit code.
 func (a *app) finish(plan *intake.Plan, results []intake.Result, show func(*intake.Plan)) error {
 	if a.json {
 		if err := a.JSON(a.report(plan, results)); err != nil {

@@ -15,7 +15,7 @@ import (
 	"reprise/tasks"
 )
 
-// uploadFlags are the flags of upload alone.
+// uploadFlags are the flags that only upload has.
 type uploadFlags struct {
 	audioID         int64
 	manifest        string
@@ -29,8 +29,8 @@ func newUpload(a *app) *cobra.Command {
 		Use:   "upload {--audio-id N FILE | --manifest FILE | --next-id FILE…}",
 		Short: "Queue uploads to a custom catalog (costs units; an upload cannot be undone)",
 		Long: `AudD bills every upload, overwrites the slot audio_id of the account, and can neither list nor delete
-uploads. An upload is therefore sent once. Whether an upload that may have arrived is sent again is your
-decision (inspect uploads). A slot that holds other content is refused without --replace.
+uploads. An upload is therefore sent once. You decide whether an upload that may have arrived is sent
+again (inspect uploads). A slot that holds other content is refused without --replace.
 
 A manifest is CSV (the first line names the columns) or JSONL, in UTF-8; - reads it from standard input:
   audio_id     integer, 0 or more; optional with --next-id
@@ -58,18 +58,18 @@ unknown column stops the whole file.`,
 	f.Int64Var(&u.audioID, "audio-id", 0, "slot for one FILE or URL")
 	f.StringVar(&u.manifest, "manifest", "", "CSV or JSONL file with a row per upload, - for standard input")
 	f.BoolVar(&u.nextID, "next-id", false, "assign an audio_id to each file that has none; the same content keeps its id")
-	f.BoolVar(&u.replace, "replace", false, "overwrite slots that hold other content (recorded with --by)")
+	f.BoolVar(&u.replace, "replace", false, "overwrite slots that hold other content (recorded with the name in --by)")
 	f.StringVar(&u.source, "source", "main", "account to upload to, as named in the worker's settings")
 	f.StringVar(&u.by, "by", "", "your name, recorded for --replace and --force (default $USER)")
-	f.BoolVar(&a.yes, "yes", false, "do not ask before --force sends, and AudD bills, an upload again")
+	f.BoolVar(&a.yes, "yes", false, "do not ask before --force sends an upload again, which AudD bills again")
 	return cmd
 }
 
-// check refuses flags that contradict each other.
+// check refuses flags that contradict each other. given = --audio-id was given.
 func (u *uploadFlags) check(given bool, args []string) error {
 	switch {
 	case u.manifest != "" && len(args) > 0:
-		return errors.New("--manifest names the files: remove the arguments")
+		return errors.New("--manifest and arguments exclude each other: remove the arguments")
 	case u.manifest != "" && given:
 		return errors.New("--audio-id is for one file; a manifest has its own audio_ids")
 	case u.manifest != "":
