@@ -47,8 +47,9 @@ func (in *Intake) reuseIDs(ctx context.Context, plan *Plan) error {
 	return nil
 }
 
-// idsInLedger finds the slots of a source that hold the wanted contents. Of several it takes one that was sent,
-// then one that is registered, then the lowest id. It reads all entries of the source, 100,000 in about a second.
+// idsInLedger returns the audio_ids of the wanted contents in a source. Among several slots of a content it prefers one
+// that was sent, then one that is registered, then the lowest id. It reads all entries of the source, 100,000 in about a
+// second.
 func (in *Intake) idsInLedger(ctx context.Context, source string, wanted map[content]*Item) (map[content]int64, error) {
 	ids, ranks := map[content]int64{}, map[content]int{}
 	err := in.entries(ctx, idempotency.Filter{Source: source}, func(e idempotency.Entry) error {

@@ -9,9 +9,9 @@ import (
 	"reprise/store"
 )
 
-// claim claims the ledger slots of a chunk's uploads, before they are registered and queued: a refused upload
-// leaves no trace in the store, and after a crash the next run finds the assigned audio_id by its content. It
-// returns the items to register and calls step for each of the others.
+// claim claims the ledger slots of a chunk's uploads, before they are registered and queued. A refused upload therefore
+// has no row in the store, and after a crash the next run finds the assigned audio_id by its content. claim returns the
+// items to register and calls step for each other item.
 func (in *Intake) claim(ctx context.Context, plan *Plan, chunk []int, step func()) ([]int, error) {
 	if err := in.assignIDs(ctx, plan, chunk); err != nil {
 		return nil, err
@@ -106,8 +106,8 @@ func (in *Intake) claimed(ctx context.Context, plan *Plan, it *Item, got idempot
 	return nil
 }
 
-// useSlotOf gives up the audio_id that was assigned but not claimed, because another run has claimed a slot for the
-// same content meanwhile, and takes that slot. Of several it prefers a registered one, then the one claimed first.
+// useSlotOf replaces an assigned audio_id by the slot that another run has claimed for the same content in the meantime.
+// Among several slots it prefers a registered one, then the one that was claimed first.
 func (in *Intake) useSlotOf(ctx context.Context, plan *Plan, it *Item, others []idempotency.Slot) error {
 	slices.SortFunc(others, func(a, b idempotency.Slot) int { return a.Since.Compare(b.Since) })
 	best := others[0]
@@ -132,9 +132,8 @@ func (in *Intake) useSlotOf(ctx context.Context, plan *Plan, it *Item, others []
 	return in.claimed(ctx, plan, it, got[0])
 }
 
-// sendAgain queues an upload that was sent before to be sent, and billed, once more. It reopens the ledger first,
-// because no worker sends what the ledger calls settled. A crash after that leaves an ended task that may be sent,
-// which the next run queues.
+// sendAgain queues an upload that was sent before for another send, which is billed again. It reopens the ledger first,
+// because workers do not send a settled upload. A crash after this leaves an ended task, which the next run queues.
 func (in *Intake) sendAgain(ctx context.Context, it *Item, st store.TaskStatus, plan *Plan) error {
 	if err := in.notRunning(ctx, it, st); err != nil {
 		return err

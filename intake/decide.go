@@ -8,7 +8,7 @@ import (
 	"reprise/tasks"
 )
 
-// urlReuse is how long the result of a URL is reused, because its content may change.
+// urlReuse is how long the result of a URL is reused. The content of a URL may change.
 const urlReuse = 24 * time.Hour
 
 // decide sets the status of an item whose task has the status st in the store.
@@ -21,8 +21,8 @@ func (in *Intake) decide(it *Item, st store.TaskStatus, req Request) {
 	}
 }
 
-// decideSettled answers a settled task from the store, or refuses it with the next step. again queues it for
-// another call instead.
+// decideSettled takes the result of a settled task from the store, or refuses the item with the next step. again queues
+// the task for another call instead.
 func (in *Intake) decideSettled(it *Item, st store.TaskStatus, again bool) {
 	stale := it.Payload.Input.Kind == tasks.URLInput && it.Payload.Path != tasks.Upload &&
 		in.opts.Now().Sub(st.FinishedAt) > urlReuse
@@ -34,7 +34,7 @@ func (in *Intake) decideSettled(it *Item, st store.TaskStatus, again bool) {
 	case st.Verdict == tasks.Hold:
 		it.refuse("is held until an operator decides (%s): see `inspect uploads`", st.Reason)
 	case st.Final:
-		it.refuse("failed permanently before (%s): --force tries again and pays again", st.Reason)
+		it.refuse("failed permanently (%s): --force tries again, which is billed again", st.Reason)
 	default:
 		it.refuse("is archived (%s): replay it with `inspect replay %s`, or try again with --force", st.Reason, it.Payload.Key)
 	}
@@ -71,7 +71,7 @@ func (in *Intake) decideUpload(it *Item, st store.TaskStatus, req Request) {
 	}
 }
 
-// decideUnsent handles an upload of which this generation has sent nothing.
+// decideUnsent sets the status of an upload that was not sent in this generation.
 func (in *Intake) decideUnsent(it *Item, st store.TaskStatus, req Request) {
 	// An operator has allowed another send.
 	reopened := it.ledger.known && it.ledger.generation > 0

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// registerChunk is how many items one store transaction registers.
+	// registerChunk is the number of items that one store transaction registers.
 	registerChunk = 200
 	// uploadChunk is smaller, because workers cannot latch while the ledger claims.
 	uploadChunk = 50
-	// enqueuers is how many goroutines enqueue. One waits for each round trip to Redis; more than these are not
-	// faster.
+	// enqueuers is the number of goroutines that enqueue. Each waits for its round trips to Redis; more goroutines are
+	// not faster.
 	enqueuers = 16
-	// storeTimeout bounds the store's work for a chunk.
+	// storeTimeout is the time limit of the store's work for a chunk.
 	storeTimeout = 30 * time.Second
 	// redisTimeout is how long an enqueue waits for Redis without any progress.
 	redisTimeout = 10 * time.Second

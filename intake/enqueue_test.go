@@ -216,7 +216,7 @@ func TestArchivedTasksAreRefusedWithTheNextStep(t *testing.T) {
 		final bool
 		want  string
 	}{
-		"permanently": {true, "failed permanently before (invalid_audio: test): --force tries again and pays again"},
+		"permanently": {true, "failed permanently (invalid_audio: test): --force tries again, which is billed again"},
 		"replayable":  {false, "is archived (invalid_audio: test): replay it with `inspect replay "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -90,7 +90,7 @@ func splitEntries(data []byte, atEOF bool) (int, []byte, error) {
 	return 0, nil, nil
 }
 
-// argument adds the inputs of one argument. Its error is that of ctx.
+// argument adds the inputs of one argument. Its error is the error of ctx.
 func (e *expansion) argument(ctx context.Context, arg string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -149,8 +149,7 @@ func (e *expansion) folder(ctx context.Context, dir string) error {
 	return nil
 }
 
-// walk adds the files below dir. It follows symbolic links and walks each folder once, so it ends even when links
-// form a loop.
+// walk adds the files below dir. It follows symbolic links and walks each folder once, so links that form a loop end.
 func (e *expansion) walk(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err

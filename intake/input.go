@@ -26,8 +26,7 @@ type input struct {
 	metadata   json.RawMessage
 }
 
-// Position is the place of an input in a manifest. The zero value means that the input does not come from a
-// manifest.
+// Position is the place of an input in a manifest. The zero value is for an input that is in no manifest.
 type Position struct {
 	Manifest string // as the user named it
 	// Row counts from 1, without the header of a CSV and without empty lines; 0 is the header or the whole file.
@@ -51,7 +50,7 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// fileFailure is the sentence for a file that cannot be used.
+// fileFailure returns the sentence for a file that cannot be used.
 func fileFailure(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -65,7 +64,7 @@ func fileFailure(err error) string {
 	return "cannot be read: " + err.Error()
 }
 
-// contextReader fails with the error of its context once that has ended.
+// contextReader fails with the error of its context after the context has ended.
 type contextReader struct {
 	ctx context.Context //nolint:containedctx // for one read loop; io.Reader takes no context
 	r   io.Reader

@@ -19,14 +19,14 @@ import (
 
 // Options are the dependencies and settings of an Intake.
 type Options struct {
-	// Redis is the client of the queue (redisconn.Queue); the caller closes it. nil = plans only, which then do not
-	// know what is queued already.
+	// Redis is the client of the queue (redisconn.Queue); the caller closes it. nil = only Plan works, and it does not
+	// see which tasks are queued.
 	Redis redis.UniversalClient
 	// Store is required; the caller closes it.
 	Store *store.Store
 	// Ledger is the upload ledger in the database of Store; nil = no uploads.
 	Ledger *idempotency.Ledger
-	// Stdin is read for the argument "-"; nil = that argument is refused.
+	// Stdin is read for the argument "-"; nil = the argument is refused.
 	Stdin io.Reader
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
@@ -53,26 +53,26 @@ func New(opts Options) (*Intake, error) {
 	return in, nil
 }
 
-// Request says how the inputs are processed.
+// Request describes how the inputs are processed.
 type Request struct {
 	Path   tasks.Path
 	Params tasks.Params
 	// MaxUnits is the most that one enterprise task may be billed, in units; 0 = what its measured length costs.
-	// Inputs without a measurable length need it.
+	// An input without a measurable length needs it.
 	MaxUnits int64
-	// Force pays again for settled tasks, also for those that failed permanently.
+	// Force calls AudD again for settled tasks, which is billed again. Tasks that failed permanently are included.
 	Force bool
 
-	// Group is whose queue and budget the tasks go to; "" = none. A task that waits in the queue of another group
-	// is queued again only if this group has the higher weight.
+	// Group is the group whose queue and budget the tasks use; "" = none. A task that waits in the queue of another
+	// group is queued again only if this group has the higher weight.
 	Group string
 
 	// NextID assigns an audio_id to each upload that has none, and the same one to the same content. Params.AudioID
 	// is for a single input. Params.Source is for all inputs that do not name their own.
 	NextID bool
-	// Replace takes slots from other content, which AudD then no longer has.
+	// Replace overwrites slots that hold other content, which AudD then no longer has.
 	Replace bool
-	// By is who asks, for the audit trail. Replace and Force of uploads need it.
+	// By is the name of the user, for the audit trail. Uploads with Replace or Force need it.
 	By string
 }
 
@@ -95,7 +95,7 @@ func (r Request) Validate() error {
 	return errors.Join(append(errs, tasks.ValidateGroup(r.Group), err)...)
 }
 
-// Progress reports how far Plan or Enqueue are.
+// Progress is the progress of Plan or Enqueue.
 type Progress struct {
 	Done, Total int
 	Bytes       int64 // read so far (Plan)

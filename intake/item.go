@@ -10,7 +10,7 @@ import (
 	"reprise/tasks"
 )
 
-// Status is what becomes of an input.
+// Status says what happens to an input.
 type Status string
 
 // Every Status. Plan sets ToQueue, AlreadyQueued, AlreadyDone, SameContent or Refused; Enqueue replaces ToQueue by
@@ -18,17 +18,17 @@ type Status string
 const (
 	ToQueue       Status = "to_queue"       // Enqueue will queue it
 	Queued        Status = "queued"         // Enqueue has queued it
-	AlreadyQueued Status = "already_queued" // was in the queue before; costs nothing
-	AlreadyDone   Status = "already_done"   // is answered from the store; costs nothing
+	AlreadyQueued Status = "already_queued" // was in the queue before
+	AlreadyDone   Status = "already_done"   // has its result in the store, and needs no call
 	SameContent   Status = "same_content"   // shares the task of another input of the plan
 	Refused       Status = "refused"        // cannot be queued, see Item.Reason
-	Failed        Status = "failed"         // Redis or the store failed; a repeated Enqueue retries it
+	Failed        Status = "failed"         // Redis failed; a repeated Enqueue retries it
 )
 
 // Statuses lists every Status in a stable order.
 var Statuses = []Status{ToQueue, Queued, AlreadyQueued, AlreadyDone, SameContent, Refused, Failed}
 
-// Item is one input and what becomes of it.
+// Item is one input and its status.
 type Item struct {
 	// Name is the input as the user wrote it or as it was found; URLs have no query.
 	Name   string
@@ -37,30 +37,30 @@ type Item struct {
 	Reason string
 	// Payload has no key if the input was refused before it was hashed.
 	Payload tasks.Payload
-	// Units is the most that AudD bills for it; 0 if it is not called.
+	// Units is the most that AudD bills for it; 0 if it needs no call.
 	Units int64
 	// Outcome and Result are set for AlreadyDone.
 	Outcome tasks.Outcome
 	Result  json.RawMessage
 
-	// At is its place in a manifest; ExternalID and Metadata come from there.
+	// At is its place in a manifest. ExternalID and Metadata come from the manifest.
 	At         Position
 	ExternalID string
 	Metadata   json.RawMessage
-	// Warning is one sentence without the name; the input is queued all the same.
+	// Warning is one sentence without the name. The input is queued despite it.
 	Warning string
 
 	group  string // "" = none
-	reopen bool   // settled, and is queued for another call
-	first  *Item  // the item with the same content, whose task this one shares
+	reopen bool   // the task is settled, and is queued for another call
+	first  *Item  // the item whose task this item shares; nil = none
 
 	// The rest is for uploads.
 	needsID   bool // Enqueue assigns the audio_id
-	sendAgain bool // was sent before, and is sent and billed again
+	sendAgain bool // the upload was sent before, and is sent and billed again
 	ledger    ledgerState
 }
 
-// ledgerState is what the upload ledger says about a key.
+// ledgerState is the state of a key in the upload ledger.
 type ledgerState struct {
 	known      bool
 	generation int64
@@ -87,7 +87,7 @@ func (it *Item) content() content {
 	return content{it.Payload.Params.Source, it.Payload.Input.SHA256}
 }
 
-// AudioID is the audio_id of an upload; false while it has none, and for other paths.
+// AudioID returns the audio_id of an upload; false while it has none, and for other paths.
 func (it *Item) AudioID() (int64, bool) {
 	if it.Payload.Path != tasks.Upload || it.Payload.Params.AudioID == nil {
 		return 0, false

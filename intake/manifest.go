@@ -13,14 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-// Manifest is a list of inputs with their metadata. It keeps the rows that cannot be used with the reason, so that
-// a plan reports them.
+// Manifest is a list of inputs with their metadata. It includes the rows that cannot be used, and a plan reports why.
 type Manifest struct {
 	Name string
 	rows []input
 }
 
-// maxManifestRow is the longest row in bytes. A longer CSV row has probably lost a closing quote.
+// maxManifestRow is the longest row in bytes. In a longer CSV row a closing quote is probably missing.
 const maxManifestRow = 1 << 20
 
 const byteOrderMark = "\xef\xbb\xbf"
@@ -50,7 +49,7 @@ type manifestReader struct {
 	r         *bufio.Reader
 	out       *Manifest
 	dir       string // of relative files
-	row, line int    // of the row that is read
+	row, line int    // of the current row
 }
 
 func (m *manifestReader) read() error {
@@ -87,12 +86,12 @@ func (m *manifestReader) refuseAll(reason string) {
 	m.out.rows = append(m.out.rows, input{at: Position{m.out.Name, 0, max(1, m.line)}, refused: reason})
 }
 
-// refuse refuses the row that is read.
+// refuse refuses the current row.
 func (m *manifestReader) refuse(reason string) {
 	m.out.rows = append(m.out.rows, input{at: Position{m.out.Name, m.row, m.line}, refused: reason})
 }
 
-// add adds the row that is read, or its refusal.
+// add adds the current row, or its refusal.
 func (m *manifestReader) add(row manifestRow) {
 	if row.finish(m.dir); row.refused != "" {
 		m.refuse(row.refused)
@@ -170,8 +169,8 @@ func (m *manifestReader) csvRow(header, cells []string, wrong *csv.ParseError) {
 	m.add(row)
 }
 
-// csvFault describes a quoting error. A quote that is not closed makes the following lines, in the worst case all
-// of them, part of the row.
+// csvFault describes a quoting error. After a quote that is not closed, the following lines become part of the row, in
+// the worst case all of them.
 func csvFault(err *csv.ParseError) string {
 	switch {
 	case errors.Is(err, csv.ErrBareQuote):
@@ -182,7 +181,7 @@ func csvFault(err *csv.ParseError) string {
 	return "has a quoted field that is not closed, or a quote inside it that is not doubled"
 }
 
-// delimiter is the separator that occurs most often in the header.
+// delimiter returns the separator that occurs most often in the header.
 func delimiter(header []byte) rune {
 	best, most := ',', bytes.Count(header, []byte{','})
 	for _, d := range ";\t" {
@@ -193,8 +192,9 @@ func delimiter(header []byte) rune {
 	return best
 }
 
-// checkHeader brings the column names into their normal form and returns why the header cannot be used. An unknown
-// column refuses the whole manifest: it may be a typo of one that every row needs, and an upload cannot be undone.
+// checkHeader puts the column names into their normal form. It returns why the header cannot be used, "" if it can. An
+// unknown column refuses the whole manifest, because it may be a mistyped name of a column that every row needs, and an
+// upload cannot be undone.
 func checkHeader(names []string) string {
 	if reason := notUTF8(names...); reason != "" {
 		return reason
@@ -249,8 +249,8 @@ func (m *manifestReader) jsonl() error {
 
 var errLongRow = errors.New("the row is longer than 1 MiB")
 
-// rowLimit fails when one row takes more than about maxManifestRow bytes; a csv.Reader reads up to 4 KiB ahead.
-// read is set to 0 after each row.
+// rowLimit fails when one row has more than about maxManifestRow bytes. A csv.Reader reads up to 4 KiB ahead. The caller
+// sets read to 0 after each row.
 type rowLimit struct {
 	r    io.Reader
 	read int
@@ -265,7 +265,7 @@ func (l *rowLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// notText names the format of a file that is not UTF-8 text, by its first bytes; "" = text.
+// notText returns the format of a file that is not UTF-8 text, by its first bytes; "" = text.
 func notText(start []byte) string {
 	for _, f := range []struct{ magic, name string }{
 		{"\xff\xfe\x00\x00", "UTF-32 (little endian)"}, {"\x00\x00\xfe\xff", "UTF-32 (big endian)"},
@@ -282,7 +282,7 @@ func notText(start []byte) string {
 	return ""
 }
 
-// notUTF8 refuses text in another encoding and names the first byte that is not UTF-8; "" = all is UTF-8.
+// notUTF8 returns the refusal of text in another encoding, with the first byte that is not UTF-8; "" = UTF-8.
 func notUTF8(texts ...string) string {
 	for _, text := range texts {
 		for i, r := range text {

@@ -22,8 +22,7 @@ const columnList = "audio_id, file, url, external_id, source, metadata or meta.N
 
 func knownColumn(name string) bool { return metaColumn(name) != "" || slices.Contains(columns, name) }
 
-// shownName quotes the name of an unknown column. In a file without a header it is a value, which may be a signed
-// URL.
+// shownName quotes the name of an unknown column. In a file without a header it is a value, which may be a signed URL.
 func shownName(name string) string {
 	if strings.Contains(name, "://") {
 		name = tasks.RedactURL(name)
@@ -31,7 +30,7 @@ func shownName(name string) string {
 	return fmt.Sprintf("%.40q", name)
 }
 
-// columnName is the normal form of a column: lower case, except for the NAME of meta.NAME.
+// columnName returns the normal form of a column: lower case, except for the NAME of meta.NAME.
 func columnName(raw string) string {
 	raw = strings.TrimSpace(raw)
 	if name := metaColumn(raw); name != "" {
@@ -40,7 +39,7 @@ func columnName(raw string) string {
 	return strings.ToLower(raw)
 }
 
-// metaColumn is the NAME of a column meta.NAME, "" for other columns.
+// metaColumn returns the NAME of a column meta.NAME, "" for other columns.
 func metaColumn(column string) string {
 	prefix, name, ok := strings.Cut(column, ".")
 	if !ok || !strings.EqualFold(strings.TrimSpace(prefix), "meta") {
@@ -49,7 +48,7 @@ func metaColumn(column string) string {
 	return strings.TrimSpace(name)
 }
 
-// manifestRow is a row while its fields are read. The first fault refuses it.
+// manifestRow is a row whose fields are being read. The first fault is its refusal.
 type manifestRow struct {
 	input
 	meta map[string]json.RawMessage
@@ -112,8 +111,8 @@ func (row *manifestRow) setJSON(column string, raw json.RawMessage) {
 	}
 }
 
-// setObject reads the fields of one JSON object. It refuses a field that occurs twice, of which encoding/json would
-// silently take the last.
+// setObject reads the fields of one JSON object. It refuses a field that occurs twice, because encoding/json silently
+// takes the last one.
 func (row *manifestRow) setObject(line []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	open, err := dec.Token()

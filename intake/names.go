@@ -13,7 +13,7 @@ import (
 	"reprise/tasks"
 )
 
-// UnknownNameError says that no worker serves a source or a group: its tasks would wait indefinitely.
+// UnknownNameError means that no worker serves a source or a group. Its tasks would wait indefinitely.
 type UnknownNameError struct {
 	What  string // source or group
 	Name  string
@@ -34,7 +34,7 @@ func (e *UnknownNameError) Error() string {
 	return fmt.Sprintf("no worker serves the %s %.64q (%s): %s", e.What, e.Name, known, next)
 }
 
-// servedNames are the sources and groups that workers serve, as the limits in Redis list them. nil = unknown.
+// servedNames are the sources and groups that workers serve. They come from the limits in Redis. nil = unknown.
 type servedNames struct {
 	sources []string
 	groups  map[string]group
@@ -107,11 +107,11 @@ func (n *servedNames) check(req Request, inputs []input) error {
 	return nil
 }
 
-// heavier reports whether workers take tasks of a group before those in queue.
+// heavier reports whether workers take the tasks of a group before the tasks in queue.
 func (n *servedNames) heavier(name, queue string) bool {
 	_, other, err := tasks.SplitQueue(queue)
 	return n != nil && err == nil && max(1, n.groups[name].weight) > max(1, n.groups[other].weight)
 }
 
-// normalSource is a source as the workers' settings spell it.
+// normalSource returns a source in the spelling of the workers' settings.
 func normalSource(name string) string { return strings.ToLower(strings.TrimSpace(name)) }

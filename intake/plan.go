@@ -91,7 +91,7 @@ func newBatch() string {
 	return "b" + string(id)
 }
 
-// check checks one input on its own. Its error is that of ctx.
+// check checks one input without the others. Its error is the error of ctx.
 func (in *Intake) check(ctx context.Context, req Request, input input) (Item, error) {
 	item := Item{
 		Name: input.name, Status: ToQueue, group: req.Group,

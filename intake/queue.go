@@ -13,9 +13,8 @@ import (
 
 const errRunning = refusal("is running now: use --force when it has finished")
 
-// enqueue puts an unfinished task into its queue. An id that the queue has already means that the task is queued,
-// or that go-redis repeated this call after a lost reply. Only the id of an ended task that is unfinished in the
-// store needs more.
+// enqueue puts an unfinished task into its queue. If the queue has the id already, the task is queued, or go-redis has
+// repeated this call after a lost reply, or the task has ended in the queue but not in the store.
 func (in *Intake) enqueue(ctx context.Context, it *Item, st store.TaskStatus) error {
 	added, err := in.queues.Enqueue(ctx, it.Payload, it.group)
 	if err != nil {
@@ -49,7 +48,7 @@ func (in *Intake) enqueue(ctx context.Context, it *Item, st store.TaskStatus) er
 		return refusal(fmt.Sprintf("is archived in asynq (%s) without a result in the store; use --force to run it again, which is billed again",
 			cmp.Or(queued.LastError, "no reason given")))
 	}
-	return refusal("was completed in the queue, but this store has no result of it: check that REPRISE_STORE_URL is the workers' store, or pay again with --force")
+	return refusal("was completed in the queue, but this store has no result of it: check that REPRISE_STORE_URL is the workers' store, or call AudD again with --force, which is billed again")
 }
 
 // reopen raises the generation of a settled task and queues it. It can be repeated after a crash.
@@ -64,7 +63,7 @@ func (in *Intake) reopen(ctx context.Context, it *Item, st store.TaskStatus) err
 	return in.replace(ctx, it)
 }
 
-// notRunning refuses a task that runs now, in its own queue or in the one where it was queued first.
+// notRunning refuses a task that is running in its queue or in the queue of its first submission.
 func (in *Intake) notRunning(ctx context.Context, it *Item, st store.TaskStatus) error {
 	for _, name := range slices.Compact([]string{it.queue(), cmp.Or(st.Queue, it.queue())}) {
 		task, err := in.find(ctx, name, it.Payload.Key)

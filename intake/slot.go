@@ -12,11 +12,11 @@ import (
 	"reprise/tasks"
 )
 
-// ledgerPage is how many audio_ids one query to the ledger names.
+// ledgerPage is the number of audio_ids in one query to the ledger.
 const ledgerPage = 200
 
-// setSlots sets the source and the audio_id of each upload. It refuses uploads that have none, or the same one as
-// an earlier input; inputs of other paths must have neither.
+// setSlots sets the source and the audio_id of each upload. It refuses an upload without an audio_id, an upload with the
+// audio_id of an earlier input, and an input of another path that has a source or an audio_id.
 func setSlots(req Request, inputs []input) {
 	taken := map[slot]*input{}
 	for i := range inputs {
@@ -50,13 +50,13 @@ func setSlots(req Request, inputs []input) {
 		case !req.NextID:
 			in.refused = "has no audio_id: set one, or use --next-id"
 		case in.url != "":
-			in.refused = "is a URL without an audio_id: set one, because --next-id works for files only"
+			in.refused = "is a URL without an audio_id: set one, because --next-id works only for files"
 		}
 	}
 }
 
-// checkSlots compares the plan's uploads with the ledger, and changes nothing there: which audio_id the same
-// content has, who owns the slots, what was sent.
+// checkSlots compares the plan's uploads with the ledger and changes nothing there. It finds the audio_id that the same
+// content has, the owners of the slots, and the uploads that were sent.
 func (in *Intake) checkSlots(ctx context.Context, plan *Plan) error {
 	if err := in.reuseIDs(ctx, plan); err != nil {
 		return err
@@ -96,8 +96,8 @@ func (in *Intake) checkSlots(ctx context.Context, plan *Plan) error {
 	return nil
 }
 
-// checkSlot sets what the entries of the slot of an upload say about it. The later claim decides; this is what a
-// dry run can know.
+// checkSlot sets the ledger state, warning or refusal of an upload by the entries of its slot. The claim in Enqueue
+// decides; a plan only predicts it.
 func (in *Intake) checkSlot(ctx context.Context, it *Item, entries []idempotency.Entry, replace bool) error {
 	var own, owner idempotency.Entry
 	for _, e := range entries {
@@ -119,7 +119,7 @@ func (in *Intake) checkSlot(ctx context.Context, it *Item, entries []idempotency
 		case idempotency.Sent, idempotency.Settled, idempotency.Uncertain:
 			used = true
 			overwritten = overwritten || e.Send.Seq > own.Send.Seq
-		case idempotency.Free, idempotency.Rejected, idempotency.Released: // AudD has nothing of it
+		case idempotency.Free, idempotency.Rejected, idempotency.Released: // AudD does not have it
 		}
 	}
 	if owner.Key == "" || !used {
@@ -142,7 +142,7 @@ func (in *Intake) checkSlot(ctx context.Context, it *Item, entries []idempotency
 }
 
 func slotTaken(at slot, owner string, t time.Time) string {
-	return fmt.Sprintf("cannot use %s, which belongs to other content since %s: %s; --replace overwrites it", at, timestamp(t), owner)
+	return fmt.Sprintf("cannot use %s, which has belonged to other content since %s: %s; --replace overwrites it", at, timestamp(t), owner)
 }
 
 func slotReplaced(at slot, owner string, t time.Time) string {
@@ -151,7 +151,7 @@ func slotReplaced(at slot, owner string, t time.Time) string {
 
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// nameOf is an upload for display: the name it was enqueued with, and its key.
+// nameOf returns the name and the key of an upload for display.
 func (in *Intake) nameOf(ctx context.Context, key string) (string, error) {
 	rows, err := in.opts.Store.Submissions(ctx, store.SubmissionFilter{Key: key, Limit: 1})
 	if err != nil {
@@ -163,7 +163,7 @@ func (in *Intake) nameOf(ctx context.Context, key string) (string, error) {
 	return rows[0].Submission.Name + " (" + key + ")", nil
 }
 
-// warnOfSameContent warns of an earlier item of the plan with the same content in another slot.
+// warnOfSameContent warns if an earlier item of the plan has the same content in another slot.
 func (it *Item) warnOfSameContent(seen map[content]*Item) {
 	if it.Payload.Input.Kind == tasks.URLInput || it.Status != ToQueue {
 		return

@@ -125,7 +125,7 @@ func TestUsedSlotIsRefusedToOtherContentUnlessItReplaces(t *testing.T) {
 	first := b.enqueue(one(7), a)
 	for _, p := range []*Plan{b.plan(one(7), c), b.enqueue(one(7), c)} {
 		require.Equal(t, []Status{Refused}, statuses(p))
-		require.Contains(t, p.Items[0].Reason, "cannot use audio_id 7 of source main, which belongs to other content since "+timestamp(b.now))
+		require.Contains(t, p.Items[0].Reason, "cannot use audio_id 7 of source main, which has belonged to other content since "+timestamp(b.now))
 		require.Contains(t, p.Items[0].Reason, a+" ("+first.Items[0].Payload.Key+"); --replace overwrites it")
 	}
 	st, err := b.store.TaskStatus(t.Context(), b.plan(one(7), c).Items[0].Payload.Key)

@@ -23,9 +23,9 @@ type Result struct {
 	Result  json.RawMessage `json:"result,omitempty"`
 }
 
-// Wait calls each once for every submission of an enqueued plan, as it finishes, and returns when all have
-// finished. It calls from the caller's goroutine, and reads the store for at most a fifth of the time. Items that
-// Enqueue did not queue are left out.
+// Wait calls each once for every submission of an enqueued plan, when it finishes, and returns when all have finished.
+// It calls each on the caller's goroutine, and reads the store for at most a fifth of the time. It leaves out items that
+// Enqueue did not queue.
 func (in *Intake) Wait(ctx context.Context, plan *Plan, each func(Result)) error {
 	seen := map[string]bool{}
 	for i := range plan.Items {
