@@ -12,7 +12,7 @@ import (
 	"reprise/tasks"
 )
 
-// explain explains evidence of the moment now.
+// explain explains evidence at the time now.
 func explain(e Evidence) Cause { return Explain(e, utc) }
 
 func newEvidence(change func(*Evidence)) Evidence {
@@ -26,7 +26,7 @@ func newEvidence(change func(*Evidence)) Evidence {
 	return e
 }
 
-func TestExplainNamesWhatATaskWaitsFor(t *testing.T) {
+func TestExplain_NamesWhatATaskWaitsFor(t *testing.T) {
 	t.Parallel()
 	main := func(e *Evidence) *admission.SourceState { return &e.Gates.State.Sources[0] }
 	day := admission.BudgetState{Period: admission.Period{Source: "main", Path: tasks.Recognize, Start: now.Add(-14 * time.Hour), End: now.Add(10 * time.Hour)}, Cap: 100}
@@ -110,7 +110,7 @@ func TestExplainNamesWhatATaskWaitsFor(t *testing.T) {
 	}
 }
 
-func TestStartFollowsFromRateCeilingAndBlocks(t *testing.T) {
+func TestExplain_EstimatesTheStartFromRateCeilingAndBlocks(t *testing.T) {
 	t.Parallel()
 	behind := explain(newEvidence(func(e *Evidence) { e.Ahead = 119 }))
 	require.Equal(t, now.Add(2*time.Minute), behind.Starts, "120 tasks at 60 a minute")

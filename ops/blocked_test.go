@@ -11,9 +11,9 @@ import (
 	"reprise/tasks"
 )
 
-// The time in a gate's refusal, and the end of the pause that a worker writes, are a day ahead where only an operator
-// resumes the source; the task itself is due in seconds. None of these is when it starts.
-func TestExplainGivesOneReasonOneTimeOneStep(t *testing.T) {
+// If only an operator resumes a source, the refusal and the pause of its queue end a day ahead, and the task is due in
+// seconds. The task starts at none of these times.
+func TestExplain_ReturnsReasonStartAndNextStep(t *testing.T) {
 	t.Parallel()
 	reset := now.Add(10 * time.Hour)
 	day := admission.Period{Source: "main", Path: tasks.Enterprise, Start: now.Add(-14 * time.Hour), End: reset}
@@ -94,7 +94,7 @@ func TestExplainGivesOneReasonOneTimeOneStep(t *testing.T) {
 	}
 }
 
-func TestReplayIsNotAdvisedWhileEveryAccountIsHalted(t *testing.T) {
+func TestExplain_AdvisesNoReplayWhileEveryAccountIsHalted(t *testing.T) {
 	t.Parallel()
 	refused := func(halts ...string) Cause {
 		return explain(newEvidence(func(e *Evidence) {
@@ -111,7 +111,7 @@ func TestReplayIsNotAdvisedWhileEveryAccountIsHalted(t *testing.T) {
 	require.Equal(t, []string{"inspect replay recognize_x"}, refused("", "authentication").ToDo)
 }
 
-func TestSourceStateAndCauseDescribeAHaltAlike(t *testing.T) {
+func TestHalt_HasTheSameTextInSourceStateAndCause(t *testing.T) {
 	t.Parallel()
 	halted := admission.SourceState{Source: "main", Path: tasks.Recognize, Halt: "quota", HaltBy: "worker_3", HaltSince: now.Add(-time.Minute)}
 	require.Equal(t, "HALTED quota by worker_3 since 13:59:00, probe on resume", sourceState(halted, utc))

@@ -8,7 +8,7 @@ import (
 	"reprise/store"
 )
 
-func TestCostsKeepUnknownPricesApart(t *testing.T) {
+func TestCostReport_CountsUnpricedUnitsSeparately(t *testing.T) {
 	t.Parallel()
 	price := 0.005
 	sums := []store.CallSum{
@@ -34,7 +34,7 @@ func TestCostsKeepUnknownPricesApart(t *testing.T) {
 	require.Equal(t, "the price of 3 units in 2 calls when they were made; they are counted at $5.00/1000", r.Gaps[0])
 }
 
-func TestMoneyIsNeverZeroWhenUnknown(t *testing.T) {
+func TestMoney_IsUnknownWithoutAPrice(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "unknown", costRow("", store.CallSum{UnpricedUnits: 3}, 0).Money())
 	require.Equal(t, "$0.00", costRow("", store.CallSum{}, 0).Money())

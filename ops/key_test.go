@@ -23,7 +23,7 @@ func TestShownNameHidesQueriesAndControlCharacters(t *testing.T) {
 	require.Equal(t, "a\ufffdb", ShownName("a\x1bb"))
 }
 
-func TestKeyBeginningMatchesOneKeyOrNone(t *testing.T) {
+func TestFullKey_CompletesAnUnambiguousBeginning(t *testing.T) {
 	t.Parallel()
 	cfg := store.DefaultConfig()
 	cfg.URL = "sqlite:" + filepath.Join(t.TempDir(), "r.db")

@@ -8,7 +8,7 @@ import (
 	"reprise/admission"
 )
 
-func TestParseLimitReadsWhatOperatorsWrite(t *testing.T) {
+func TestParseLimit_ReadsAssignments(t *testing.T) {
 	t.Parallel()
 	sources := []string{"main", "spare"}
 	for arg, expected := range map[string]admission.Limit{
@@ -30,7 +30,7 @@ func TestParseLimitReadsWhatOperatorsWrite(t *testing.T) {
 	}
 }
 
-func TestUnknownLimitsSuggestTheNearest(t *testing.T) {
+func TestParseLimit_SuggestsTheNearestName(t *testing.T) {
 	t.Parallel()
 	for arg, expected := range map[string]string{
 		"main/recognize.concurency=5":  "did you mean concurrency?",
@@ -53,7 +53,7 @@ func TestUnknownLimitsSuggestTheNearest(t *testing.T) {
 	}
 }
 
-func TestLimitTextCanBeParsed(t *testing.T) {
+func TestLimitText_CanBeParsedAgain(t *testing.T) {
 	t.Parallel()
 	for _, l := range []admission.Limit{
 		{Scope: "main:recognize", Name: "concurrency", Value: "3000"}, {Scope: "global", Name: "units_per_day", Value: "0"},

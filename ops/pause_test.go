@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPathsStandForTheirQueues(t *testing.T) {
+func TestExpandQueues_ReplacesAPathByItsQueues(t *testing.T) {
 	t.Parallel()
 	all := []string{"recognize", "recognize.archive", "enterprise", "upload"}
 	got, err := expandQueues([]string{"recognize", "recognize.archive", "upload"}, false, all)

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Interactive reports whether there is a user who can be asked.
+// Interactive reports whether a user can be asked.
 func (p *Process) Interactive() bool { return Terminal(p.In) && Terminal(p.Err) }
 
-// Confirm asks a question and reports whether the answer is yes. It returns
-// ctx's error when ctx ends first; the read goes on until the process ends.
+// Confirm asks a question and reports whether the user answers yes. It returns ctx's error if ctx ends first; the read
+// then continues until the process ends.
 func (p *Process) Confirm(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(p.Err, "%s [y/N] ", question)
 	answer := make(chan string, 1)

@@ -1,7 +1,6 @@
-// Package cli is what the commands in cmd share: exit codes, help, tables,
-// number formats, JSON output, errors as sentences, and the settings of the
-// commands that talk to a queue.
+// Package cli is what the commands in cmd share: exit codes, help, tables, JSON output, errors in one line, and the
+// settings of commands that connect to a queue.
 //
-// Every command is a Program: its main calls Program.Main, and its tests call
-// Program.Run with arguments, environment and streams of their own.
+// Every command is a Program. Its main calls Program.Main, and its tests call Program.Run with their own arguments,
+// environment and streams.
 package cli

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// prepare gives a command line the streams, the version and the help that all
-// programs have. A command that only has sub-commands prints its help.
+// prepare sets the streams, the version and the help of a command line. A command that only has sub-commands prints its
+// help.
 func (g Program) prepare(root *cobra.Command, p *Process) {
 	root.SetArgs(p.Args)
 	root.SetIn(p.In)
@@ -33,7 +33,7 @@ func (g Program) prepare(root *cobra.Command, p *Process) {
 	}
 }
 
-// helpText is the help of a command: examples first, exit codes last.
+// helpText returns the help of a command, with examples first and exit codes last.
 func (g Program) helpText(cmd *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(cmd.Short + "\n")
@@ -66,8 +66,7 @@ func (g Program) helpText(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// flagText lists flags as pflag does, without its "[=true|false]" behind every
-// switch.
+// flagText lists flags as pflag does, but without its "[=true|false]" after switches.
 func flagText(flags *pflag.FlagSet) string {
 	var rows [][2]string
 	flags.VisitAll(func(f *pflag.Flag) {

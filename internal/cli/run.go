@@ -27,20 +27,19 @@ const (
 	None    = 4 // all inputs failed
 )
 
-// ExitCode is one line of the exit codes in a help text.
+// ExitCode is a line about an exit code in a help text.
 type ExitCode struct {
 	Code    int
 	Meaning string
 }
 
-// Error is an error with the exit code of the process. A nil Err means that the
-// command has reported the failure already.
+// Error is an error with the exit code of the process. Err is nil if the command has printed the failure already.
 type Error struct {
 	Code int
 	Err  error
 }
 
-// Error is the text of Err.
+// Error returns the text of Err.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("exit code %d", e.Code)
@@ -56,7 +55,7 @@ func Errorf(code int, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// WithCode gives err an exit code, unless it is nil or has one.
+// WithCode gives err an exit code, unless err is nil or has a code.
 func WithCode(code int, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok || err == nil {
 		return err
@@ -73,7 +72,7 @@ type Process struct {
 	Out, Err io.Writer
 }
 
-// Getenv returns the value of a variable, "" when it is not set.
+// Getenv returns the value of a variable, "" if it is not set.
 func (p *Process) Getenv(name string) string { return settings.Getenv(p.Environ, name) }
 
 // Program is a command of the module.
@@ -88,8 +87,8 @@ type Program struct {
 	Interrupted int
 }
 
-// Main runs the program as this process and exits with its code. The first
-// SIGINT or SIGTERM cancels the command's context; the second exits at once.
+// Main runs the program as this process and exits with its code. The first SIGINT or SIGTERM cancels the command's
+// context; the second exits at once.
 func (g Program) Main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -103,20 +102,20 @@ func (g Program) Main() {
 	os.Exit(g.Run(ctx, System()))
 }
 
-// System is this process. It makes a write to a closed pipe an error instead of
-// a signal that ends the process.
+// System returns this process. A write to a closed pipe then fails with an error and no longer ends the process with a
+// signal.
 func System() Process {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return Process{Args: os.Args[1:], Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 }
 
-// Run executes the command line, prints its error as one line on p.Err and
-// returns the exit code. A failed write to p.Out is an error, too.
+// Run executes the command line, prints its error in one line on p.Err and returns the exit code. A failed write to
+// p.Out is an error, too.
 func (g Program) Run(ctx context.Context, p Process) int {
 	out := &output{w: p.Out}
 	p.Out = out
 	root := g.New(&p)
-	parsed := false // the command line is right
+	parsed := false // the command line is valid
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { parsed = true }
 	p.Name = root.Name()
 	g.prepare(root, &p)
@@ -146,7 +145,7 @@ func (g Program) Run(ctx context.Context, p Process) int {
 	return code
 }
 
-// Sentence is the text of err on one line.
+// Sentence returns the text of err in one line.
 func Sentence(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // output is standard output that remembers its first failed write.

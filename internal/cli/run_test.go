@@ -73,7 +73,7 @@ func TestExitCodeAndMessageFollowTheError(t *testing.T) {
 	}
 }
 
-func TestCommandWithoutArgumentsPrintsHelpAndFails(t *testing.T) {
+func TestCommandWithoutSubcommandPrintsHelpAndFails(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"group"}} {
 		var out bytes.Buffer
@@ -107,7 +107,7 @@ func TestFailedWriteToStandardOutputIsAnError(t *testing.T) {
 	}
 }
 
-func TestSettingsOfAConnectionComeFromFlagsFileAndEnvironment(t *testing.T) {
+func TestConnection_ReadsFlagsFileAndEnvironment(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "reprise.yaml")

@@ -5,9 +5,8 @@ import "runtime/debug"
 // version is set by a release build: -ldflags "-X reprise/internal/cli.version=v1.2.3".
 var version string
 
-// Version is the version of this build: that of the release, else of the
-// module, else the commit, with "-dirty" for uncommitted changes; "devel" when
-// nothing is known.
+// Version returns the version of this build: of the release, else of the module, else the commit, with "-dirty" for
+// uncommitted changes. It returns "devel" if nothing is known.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	switch {

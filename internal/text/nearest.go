@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// DidYouMean is " – did you mean X?" when a known word is near, else "".
+// DidYouMean returns " – did you mean X?" if a known word is near, else "".
 func DidYouMean(word string, known []string) string {
 	known = slices.Compact(slices.Sorted(slices.Values(known)))
 	if near := Nearest(strings.ToLower(word), known); near != "" {
@@ -14,9 +14,8 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// Nearest is the known word that word is a typo of, or "". Words of up to four
-// letters may have one typo, longer ones two; two swapped letters are one. A
-// word that is cut short, or goes on too long, counts as well.
+// Nearest returns the known word that word is a typo of, or "". A word of up to four letters may have one typo, a
+// longer word two. Two swapped letters are one typo. A word that is cut short, or has further letters, matches too.
 func Nearest(word string, known []string) string {
 	best, found := 3, ""
 	if len(word) < 5 {
@@ -35,7 +34,7 @@ func Nearest(word string, known []string) string {
 	return found
 }
 
-// distance is the optimal string alignment distance of two words.
+// distance returns the optimal string alignment distance of two words.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

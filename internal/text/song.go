@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Song is a recognition result in a few words: "Artist – Title", with the number
-// of further songs in a long recording; "" when there is none.
+// Song returns a recognition result in a few words: "Artist – Title", with the number of further songs in a recording;
+// "" if the result has no song.
 func Song(result json.RawMessage) string {
 	type song struct{ Artist, Title string }
 	var one song

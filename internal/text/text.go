@@ -1,5 +1,5 @@
-// Package text writes numbers, durations and moments as an operator reads them, and finds the known word nearest to a
-// typo. The commands, the sentences of ops and the console share it.
+// Package text formats numbers, durations and times for an operator, and finds the known word nearest to a typo. The
+// commands and the sentences of package ops share it.
 package text
 
 import (
@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Thousands writes 1234567 as 1,234,567.
+// Thousands formats 1234567 as 1,234,567.
 func Thousands[N int | int64](n N) string {
 	s := strconv.FormatInt(int64(n), 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -19,7 +19,7 @@ func Thousands[N int | int64](n N) string {
 	return s
 }
 
-// Count is "1 task" or "2,000 tasks".
+// Count returns "1 task" or "2,000 tasks".
 func Count[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -27,7 +27,7 @@ func Count[N int | int64](n N, one, many string) string {
 	return Thousands(n) + " " + many
 }
 
-// Dollars writes an amount with cents, below a dollar with four decimals.
+// Dollars formats an amount with cents, and an amount below one dollar with four decimals.
 func Dollars(v float64) string {
 	if v != 0 && v < 1 {
 		return fmt.Sprintf("$%.4f", v)
@@ -36,7 +36,7 @@ func Dollars(v float64) string {
 	return fmt.Sprintf("$%s.%02d", Thousands(cents/100), cents%100)
 }
 
-// Share writes a part of a whole in per cent, "–" when the whole is 0.
+// Share returns a part of a whole in per cent, "–" if the whole is 0.
 func Share(part, whole int64) string {
 	if whole <= 0 {
 		return "–"
@@ -44,7 +44,7 @@ func Share(part, whole int64) string {
 	return fmt.Sprintf("%.0f %%", float64(part)*100/float64(whole))
 }
 
-// Span writes a duration in one or two units: 45 s, 12 min, 3 h 20 min, 2 d 4 h.
+// Span formats a duration in one or two units: 45 s, 12 min, 3 h 20 min, 2 d 4 h.
 func Span(d time.Duration) string {
 	if d = max(d, 0); d >= 59*time.Second+time.Second/2 {
 		d = d.Round(time.Minute)
@@ -68,14 +68,13 @@ func Span(d time.Duration) string {
 	return pair(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
 }
 
-// Times writes moments in a time zone, relative to Now.
+// Times formats times in a time zone, relative to Now.
 type Times struct {
 	Zone *time.Location
 	Now  time.Time
 }
 
-// At is the time of day, with the date when it is half a day away; "never" for
-// the zero time.
+// At returns the time of day, and the date if t is half a day or more away; "never" for the zero time.
 func (f Times) At(t time.Time) string {
 	switch away := t.Sub(f.Now).Abs(); {
 	case t.IsZero():
@@ -86,7 +85,7 @@ func (f Times) At(t time.Time) string {
 	return t.In(f.Zone).Format("2006-01-02 15:04")
 }
 
-// Since is "14:32:05 (3 h ago)".
+// Since returns "14:32:05 (3 h ago)", or "never" for the zero time.
 func (f Times) Since(t time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -94,7 +93,7 @@ func (f Times) Since(t time.Time) string {
 	return fmt.Sprintf("%s (%s ago)", f.At(t), Span(f.Now.Sub(t)))
 }
 
-// Until is "14:32:05 (in 3 min)", or "any moment" when t has passed.
+// Until returns "14:32:05 (in 3 min)", or "any moment" if t has passed.
 func (f Times) Until(t time.Time) string {
 	if !t.After(f.Now) {
 		return "any moment"
@@ -102,8 +101,7 @@ func (f Times) Until(t time.Time) string {
 	return fmt.Sprintf("%s (in %s)", f.At(t), Span(t.Sub(f.Now)))
 }
 
-// Printable replaces control characters, so that names cannot control the
-// terminal.
+// Printable replaces control characters, so that a name cannot control the terminal.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -113,7 +111,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Short cuts a text to n characters, the last of them "…".
+// Short cuts a text to n characters. The last one is then "…".
 func Short(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
