@@ -53,7 +53,7 @@ func TestInterruptedManifestIsUploadedOnce(t *testing.T) {
 }
 
 // interrupt runs enqueue and sends it a signal in the middle of a chunk: Redis
-// has taken some of its uploads and sends no reply until the process has ended.
+// has taken some of its uploads and sends no reply until the signal is sent.
 func interrupt(r *rig.Rig, sig syscall.Signal, manifest string) {
 	r.T.Helper()
 	queued := 0
@@ -67,8 +67,8 @@ func interrupt(r *rig.Rig, sig syscall.Signal, manifest string) {
 	p := enqueue(r, "--manifest", manifest)
 	proctest.Receive(r.T, silent, "nothing more was queued")
 	p.Signal(sig)
-	code := p.Wait(patience) // it ends although Redis does not reply
-	r.Proxy.Restore()
+	r.Proxy.Restore() // the signal arrives while enqueue connects again, or at the latest within the next chunks
+	code := p.Wait(patience)
 	if sig == syscall.SIGKILL {
 		require.Equal(r.T, -1, code)
 		return
