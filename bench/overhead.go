@@ -231,5 +231,5 @@ func (m *memoryRecords) Settle(_ context.Context, settled ...store.Settlement) e
 func (*memoryRecords) TaskStatus(context.Context, string) (store.TaskStatus, error) {
 	return store.TaskStatus{}, nil
 }
-func (*memoryRecords) Spent(context.Context, store.SpentFilter) (int64, error) { return 0, nil }
-func (*memoryRecords) Ping(context.Context) error                              { return nil }
+func (*memoryRecords) Spent(context.Context, store.CallFilter) (int64, error) { return 0, nil }
+func (*memoryRecords) Ping(context.Context) error                             { return nil }

@@ -42,7 +42,7 @@ const Interrupted = "interrupted replay"
 // ReplayPlan is the tasks that Run replays.
 type ReplayPlan struct {
 	Report ReplayReport
-	rows   []store.TaskRow
+	rows   []store.TaskStatus
 }
 
 // Tasks counts the tasks that Run replays.
@@ -68,7 +68,7 @@ func (r *Replays) PlanKeys(ctx context.Context, names []string) (*ReplayPlan, er
 			p.Report.Failed = append(p.Report.Failed, ReplayFailed{key, why})
 			continue
 		}
-		p.rows = append(p.rows, store.TaskRow{Key: key, Path: st.Path, Queue: st.Queue, Outcome: st.Outcome, Verdict: st.Verdict})
+		p.rows = append(p.rows, st)
 	}
 	return p, r.count(ctx, p)
 }
@@ -134,7 +134,7 @@ func notReplayable(st store.TaskStatus) string {
 }
 
 // interrupted finds re-opened tasks that have not run since and are in no queue, because their replay was killed.
-func (r *Replays) interrupted(ctx context.Context, f store.TaskFilter) ([]store.TaskRow, error) {
+func (r *Replays) interrupted(ctx context.Context, f store.TaskFilter) ([]store.TaskStatus, error) {
 	if r.Redis == nil {
 		return nil, nil
 	}
@@ -142,12 +142,12 @@ func (r *Replays) interrupted(ctx context.Context, f store.TaskFilter) ([]store.
 	if err != nil {
 		return nil, err
 	}
-	refs := mapped(found, func(t store.TaskRow) queue.Ref { return queue.Ref{Queue: t.Queue, ID: t.Key} })
+	refs := mapped(found, func(t store.TaskStatus) queue.Ref { return queue.Ref{Queue: t.Queue, ID: t.Key} })
 	queued, err := r.queue.Tasks(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
-	var out []store.TaskRow
+	var out []store.TaskStatus
 	for i, t := range found {
 		if s := queued[i].State; s == queue.NotQueued || s.Ended() {
 			out = append(out, t)

@@ -94,8 +94,8 @@ func (t *Tasks) List(ctx context.Context, filter store.TaskFilter) ([]Task, erro
 }
 
 // inputNames returns the names that inputs were enqueued under, else the file or URL. URLs have no query.
-func (t *Tasks) inputNames(ctx context.Context, rows []store.TaskRow) (map[string]string, error) {
-	names, err := t.Store.Names(ctx, mapped(rows, func(r store.TaskRow) string { return r.Key }))
+func (t *Tasks) inputNames(ctx context.Context, rows []store.TaskStatus) (map[string]string, error) {
+	names, err := t.Store.Names(ctx, mapped(rows, func(r store.TaskStatus) string { return r.Key }))
 	if err != nil {
 		return nil, fmt.Errorf("name the inputs: %w", err)
 	}
@@ -126,9 +126,9 @@ const locateChunk = 1000
 
 // waitCauses explains the unfinished tasks as Why does, with few requests to Redis. It leaves out the place in line and
 // the permit of each task.
-func (t *Tasks) waitCauses(ctx context.Context, rows []store.TaskRow) (map[string]Cause, error) {
+func (t *Tasks) waitCauses(ctx context.Context, rows []store.TaskStatus) (map[string]Cause, error) {
 	out := map[string]Cause{}
-	waiting := slices.DeleteFunc(slices.Clone(rows), func(r store.TaskRow) bool { return r.Finished })
+	waiting := slices.DeleteFunc(slices.Clone(rows), func(r store.TaskStatus) bool { return r.Finished })
 	if len(waiting) == 0 || t.Redis == nil {
 		return out, nil
 	}

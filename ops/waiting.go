@@ -66,13 +66,13 @@ func (q *queueEvidence) of(ctx context.Context, name string) (Evidence, error) {
 
 // locate finds tasks in their queues. If a task is not in its own queue, it looks in the path's other queues, because
 // another group may have enqueued the task.
-func (q *queueEvidence) locate(ctx context.Context, rows []store.TaskRow) ([]queue.Task, error) {
+func (q *queueEvidence) locate(ctx context.Context, rows []store.TaskStatus) ([]queue.Task, error) {
 	out := make([]queue.Task, len(rows))
 	missing := make([]int, len(rows))
 	for i, r := range rows {
 		out[i].Queue, missing[i] = r.Queue, i
 	}
-	look := func(name func(r store.TaskRow) string, which []int) error {
+	look := func(name func(r store.TaskStatus) string, which []int) error {
 		refs := make([]queue.Ref, len(which))
 		for j, i := range which {
 			refs[j] = queue.Ref{Queue: name(rows[i]), ID: rows[i].Key}
@@ -85,14 +85,14 @@ func (q *queueEvidence) locate(ctx context.Context, rows []store.TaskRow) ([]que
 		}
 		return err
 	}
-	if err := look(func(r store.TaskRow) string { return r.Queue }, missing); err != nil {
+	if err := look(func(r store.TaskStatus) string { return r.Queue }, missing); err != nil {
 		return nil, err
 	}
 	for _, other := range q.queues {
 		which := slices.DeleteFunc(slices.Clone(missing), func(i int) bool {
 			return out[i].State != queue.NotQueued || !serves(rows[i].Path, other) || rows[i].Queue == other
 		})
-		if err := look(func(store.TaskRow) string { return other }, which); err != nil {
+		if err := look(func(store.TaskStatus) string { return other }, which); err != nil {
 			return nil, err
 		}
 	}

@@ -146,7 +146,7 @@ func (t *Tasks) gather(ctx context.Context, q *queueEvidence, key string) (Evide
 	if err != nil {
 		return Evidence{}, err
 	}
-	found, err := q.locate(ctx, []store.TaskRow{{Key: key, Path: gates.Path, Queue: cmp.Or(st.Queue, gates.Path.Queue(""))}})
+	found, err := q.locate(ctx, []store.TaskStatus{{Key: key, Path: gates.Path, Queue: cmp.Or(st.Queue, gates.Path.Queue(""))}})
 	if err != nil {
 		return Evidence{}, err
 	}

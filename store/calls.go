@@ -2,70 +2,65 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"reprise/tasks"
 )
 
-// CallFilter selects calls; fields that are set must all match.
+// CallFilter selects calls that match every field that is set.
 type CallFilter struct {
-	Key, AttemptID, Source, Queue string
-	Path                          tasks.Path
-	Outcome                       tasks.Outcome
-	PossiblyBilled                bool // true = only those
-	// Since and Until bound the call's end: Since ≤ at < Until. Zero = open.
+	Key, AttemptID, Source string
+	Path                   tasks.Path
+	Group                  string // of the queue that the call was made for
+	// Since and Until bound the call's end: Since ≤ At < Until. The zero time sets no bound.
 	Since, Until time.Time
 	Limit        int // 0 = 1,000; at most 100,000
 }
 
-const callSelection = `
-SELECT attempt_id, key, generation, source, path, outcome, verdict, code, http_status, request_id, phase,
-       latency_us, units, unit_basis, possibly_billed, price, cost, reason, at
-FROM call`
-
-// Calls reads calls, oldest first.
-func (s *Store) Calls(ctx context.Context, f CallFilter) ([]Call, error) {
-	q := f.query()
-	var found []Call
-	statement := q.sql(callSelection, "ORDER BY at, attempt_id", f.Limit)
-	err := s.each(ctx, "read calls", statement, q.args, func(rows *sql.Rows) error {
-		c, err := scanCall(rows)
-		if err == nil {
-			found = append(found, c)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
-}
-
 func (f CallFilter) query() *query {
-	q := &query{}
+	q := &query{limit: rowLimit(f.Limit)}
 	q.equal("key", f.Key)
 	q.equal("attempt_id", f.AttemptID)
 	q.equal("source", f.Source)
-	q.equal("queue", f.Queue)
 	q.equal("path", string(f.Path))
-	q.equal("outcome", string(f.Outcome))
-	if f.PossiblyBilled {
-		q.where("possibly_billed")
+	if f.Group != "" {
+		var queues []string
+		for _, path := range tasks.Paths {
+			queues = append(queues, path.Queue(f.Group))
+		}
+		q.in("queue", queues)
 	}
 	q.between("at", f.Since, f.Until)
 	return q
 }
 
-func scanCall(rows *sql.Rows) (Call, error) {
-	var c Call
-	var latency int64
-	var at sql.NullInt64
-	var price, cost sql.NullFloat64
-	err := rows.Scan(&c.AttemptID, &c.Key, &c.Generation, &c.Source, &c.Path, &c.Outcome, &c.Verdict, &c.Code,
-		&c.HTTPStatus, &c.RequestID, &c.Phase, &latency, &c.Units, &c.UnitBasis, &c.PossiblyBilled,
-		&price, &cost, &c.Reason, &at)
-	c.Latency = time.Duration(latency) * time.Microsecond
-	c.Price, c.Cost, c.At = pointer(price), pointer(cost), instant(at)
-	return c, err
+// Calls lists calls, oldest first.
+func (s *Store) Calls(ctx context.Context, f CallFilter) ([]Call, error) {
+	return s.calls(ctx, "ORDER BY at, attempt_id", f)
+}
+
+// LastCall returns the latest call of a task. It returns false if the task has no call.
+func (s *Store) LastCall(ctx context.Context, key string) (last Call, found bool, err error) {
+	calls, err := s.calls(ctx, "ORDER BY at DESC, attempt_id DESC", CallFilter{Key: key, Limit: 1})
+	if err != nil || len(calls) == 0 {
+		return Call{}, false, err
+	}
+	return calls[0], true, nil
+}
+
+func (s *Store) calls(ctx context.Context, order string, f CallFilter) ([]Call, error) {
+	q := f.query()
+	q.order = order
+	q.selection = `
+SELECT attempt_id, key, generation, source, path, outcome, verdict, code, http_status, request_id, phase,
+       latency_us, units, unit_basis, possibly_billed, price, cost, reason, at
+FROM call`
+	return readAll(ctx, s, "list calls", q, func(row scanner) (c Call, err error) {
+		var latency int64
+		err = row.Scan(&c.AttemptID, &c.Key, &c.Generation, &c.Source, &c.Path, &c.Outcome, &c.Verdict, &c.Code,
+			&c.HTTPStatus, &c.RequestID, &c.Phase, &latency, &c.Units, &c.UnitBasis, &c.PossiblyBilled,
+			&c.Price, &c.Cost, &c.Reason, instant{&c.At})
+		c.Latency = time.Duration(latency) * time.Microsecond
+		return c, err
+	})
 }

@@ -10,21 +10,19 @@ import (
 	"time"
 )
 
-// Config is the location and the limits of the store.
+// Config has the location and the limits of the store.
 type Config struct {
 	// URL is "sqlite:PATH"; a relative PATH is taken from the working
 	// directory. A missing folder is created. Default
 	// "sqlite:.reprise/reprise.db".
 	URL string
-	// BusyTimeout is how long a read or write waits for another process that
-	// holds the database. Default 5 s; more than 0.
+	// BusyTimeout is how long a read or write waits for the lock of another process. Default 5 s; more than 0.
 	BusyTimeout time.Duration
-	// MaxConns bounds the connections of the pool. Default 8; at least 2: one
-	// writes while another reads.
+	// MaxConns bounds the connections of the pool. Default 8; at least 2, so that reads need not wait for writes.
 	MaxConns int
 }
 
-// DefaultConfig is a SQLite file in the data folder of the working directory.
+// DefaultConfig returns the defaults: a SQLite file in the folder .reprise of the working directory.
 func DefaultConfig() Config {
 	return Config{URL: "sqlite:.reprise/reprise.db", BusyTimeout: 5 * time.Second, MaxConns: 8}
 }
@@ -61,10 +59,9 @@ func (c Config) file() (string, error) {
 	return path, nil
 }
 
-// dsn is the SQLite connection string of an absolute file path. synchronous
-// is FULL, not NORMAL, because NORMAL may lose the last commits at a power cut
-// and these rows say what was paid. Transactions begin IMMEDIATE, so that they
-// wait for the write lock at the start and do not fail later because of it.
+// dsn returns the SQLite connection string of an absolute file path. synchronous is FULL because NORMAL may lose the last
+// commits in a power failure, and the rows record what was paid. A transaction takes the write lock when it begins
+// (IMMEDIATE), because SQLite may refuse the lock to a transaction that has read.
 func (c Config) dsn(file string) string {
 	query := url.Values{
 		"_busy_timeout": {strconv.FormatInt(max(c.BusyTimeout.Milliseconds(), 1), 10)},

@@ -5,16 +5,14 @@ import (
 	"strings"
 )
 
-// dialect is the difference between databases. All SQL of this package is
-// written with ? placeholders and passes through rebind once.
+// dialect adapts the SQL of this package to a database. The SQL has ? placeholders.
 type dialect struct {
-	numbered bool // $1, $2 … instead of ?
+	numbered bool // the database takes $1, $2 … instead of ?
 }
 
 var sqliteDialect = dialect{}
 
-// rebind rewrites the placeholders of a query. The queries of this package
-// contain no other question mark.
+// rebind returns the query with the placeholders of the database. It takes every question mark for a placeholder.
 func (d dialect) rebind(query string) string {
 	if !d.numbered {
 		return query

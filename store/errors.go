@@ -11,24 +11,22 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrClosed means the store was closed before the call could be made.
+// ErrClosed means that the store was closed before it could run the call.
 var ErrClosed = errors.New("store is closed")
 
-// ErrUnknownKey means no task row has the key.
+// ErrUnknownKey means that no task row has the key.
 var ErrUnknownKey = errors.New("no task with this key")
 
-// ErrInvalid means a row was refused before it reached the database, because
-// it contradicts itself: a programming error that must not be retried.
+// ErrInvalid means that the store refused a row whose fields are missing or contradict each other. This is a programming
+// error; a retry fails again.
 var ErrInvalid = errors.New("invalid row")
 
-// errGaveUp marks a call whose context ended before the store answered: its write
-// may or may not be committed.
-var errGaveUp = errors.New("store did not answer in time")
+// errGaveUp marks a call whose deadline ended before the store replied. Its write may or may not be committed.
+var errGaveUp = errors.New("store did not reply in time")
 
-// IsUnavailable reports whether err means that the store cannot be read or
-// written now (busy, locked, disk full, read-only, I/O error, damaged, closed,
-// or silent until the caller's deadline), so that the same call may succeed
-// later. It is false for nil, for a cancelled caller and for programming errors.
+// IsUnavailable reports whether err means that the database cannot be read or written now, so that the same call may
+// succeed later: it is busy, locked, read-only, damaged or closed, the disk is full or fails, or the caller's deadline
+// ended first. It is false for nil, for a cancelled caller and for programming errors.
 func IsUnavailable(err error) bool {
 	if errors.Is(err, ErrClosed) || errors.Is(err, errGaveUp) ||
 		errors.Is(err, sql.ErrConnDone) || errors.Is(err, driver.ErrBadConn) {
@@ -44,7 +42,7 @@ func IsUnavailable(err error) bool {
 	}
 }
 
-// sqliteCode is the primary result code in err, 0 if there is none.
+// sqliteCode returns the primary SQLite result code in err, 0 for an error without one.
 func sqliteCode(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() & 0xff
@@ -52,17 +50,21 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// failed wraps the error of a statement or transaction with the operation. An
-// exceeded deadline counts as unavailable; sql's own "database
-// is closed", which has no exported value, becomes ErrClosed.
+// failed wraps an error with the operation that it ended; nil stays nil. An exceeded deadline also wraps errGaveUp. Every
+// error of a closed store also wraps ErrClosed, because database/sql has no exported error for it.
 func (s *Store) failed(doing string, err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errGaveUp):
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w: %w", doing, errGaveUp, err)
-	case s.closed() && !errors.Is(err, ErrClosed):
-		return fmt.Errorf("%s: %w: %w", doing, ErrClosed, err)
+	}
+	select {
+	case <-s.closing:
+		if !errors.Is(err, ErrClosed) {
+			return fmt.Errorf("%s: %w: %w", doing, ErrClosed, err)
+		}
+	default:
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -20,16 +20,16 @@ func TestSpentSumsUnitsByPeriodAndGroup(t *testing.T) {
 	moved.Queue = "recognize.backfill"
 	settleAll(t, s, live, moved, attempt("k2", 0, "c", tasks.Done, tasks.Match, 20), attempt("k3", 0, "d", tasks.Done, tasks.Match, 30))
 	for name, row := range map[string]struct {
-		spending store.SpentFilter
+		spending store.CallFilter
 		want     int64
 	}{
-		"all":                        {store.SpentFilter{}, 8},
-		"the group that paid":        {store.SpentFilter{Group: "live"}, 5},
-		"the other group":            {store.SpentFilter{Group: "backfill"}, 1},
-		"part of a name is no group": {store.SpentFilter{Group: "%"}, 0},
-		"by period":                  {store.SpentFilter{Since: start.Add(10 * time.Millisecond), Until: start.Add(30 * time.Millisecond)}, 2},
-		"by source":                  {store.SpentFilter{Source: "nobody"}, 0},
-		"by path":                    {store.SpentFilter{Source: "main", Path: tasks.Recognize}, 8},
+		"all":                        {store.CallFilter{}, 8},
+		"the group that paid":        {store.CallFilter{Group: "live"}, 5},
+		"the other group":            {store.CallFilter{Group: "backfill"}, 1},
+		"part of a name is no group": {store.CallFilter{Group: "%"}, 0},
+		"by period":                  {store.CallFilter{Since: start.Add(10 * time.Millisecond), Until: start.Add(30 * time.Millisecond)}, 2},
+		"by source":                  {store.CallFilter{Source: "nobody"}, 0},
+		"by path":                    {store.CallFilter{Source: "main", Path: tasks.Recognize}, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spent, err := s.Spent(ctx, row.spending)
@@ -42,9 +42,9 @@ func TestSpentSumsUnitsByPeriodAndGroup(t *testing.T) {
 func TestCallsAreFiltered(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)
-	billed := attempt("k", 0, "b", tasks.Retry, tasks.Ambiguous, 10)
-	billed.Call.PossiblyBilled, billed.Call.Source = true, "backup"
-	settleAll(t, s, attempt("k", 0, "a", tasks.Retry, tasks.Unavailable, 0), billed, attempt("k2", 0, "c", tasks.Done, tasks.Match, 20))
+	backup, live := attempt("k", 0, "b", tasks.Retry, tasks.Ambiguous, 10), attempt("k2", 0, "c", tasks.Done, tasks.Match, 20)
+	backup.Call.Source, live.Queue = "backup", "recognize.live"
+	settleAll(t, s, attempt("k", 0, "a", tasks.Retry, tasks.Unavailable, 0), backup, live)
 	for name, row := range map[string]struct {
 		filter store.CallFilter
 		want   []string
@@ -53,10 +53,8 @@ func TestCallsAreFiltered(t *testing.T) {
 		"by key":            {store.CallFilter{Key: "k"}, []string{"a", "b"}},
 		"by attempt":        {store.CallFilter{AttemptID: "c"}, []string{"c"}},
 		"by source":         {store.CallFilter{Source: "backup"}, []string{"b"}},
-		"by queue":          {store.CallFilter{Queue: "recognize.other"}, nil},
+		"by group":          {store.CallFilter{Group: "live"}, []string{"c"}},
 		"by path":           {store.CallFilter{Path: tasks.Upload}, nil},
-		"by outcome":        {store.CallFilter{Outcome: tasks.Match}, []string{"c"}},
-		"possibly billed":   {store.CallFilter{PossiblyBilled: true}, []string{"b"}},
 		"by period":         {store.CallFilter{Since: start.Add(time.Millisecond), Until: start.Add(20 * time.Millisecond)}, []string{"b"}},
 		"the first":         {store.CallFilter{Limit: 1}, []string{"a"}},
 	} {

@@ -18,13 +18,12 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// lockTimeout is how long an opener waits for the migration of another one.
+// lockTimeout is how long Open waits while another opener migrates the schema.
 const lockTimeout = "60000" // milliseconds
 
-// prepareFile creates the folder and an empty database file that only this user
-// may read, because payloads may hold signed URLs, and returns the absolute path.
-// It does not open an existing file: closing it would release the POSIX locks that
-// SQLite holds on it elsewhere in this process.
+// prepareFile returns the absolute path of the database file. It creates a missing folder and a missing file, which only
+// this user may read because payloads may hold signed URLs. It does not open an existing file: closing it would release
+// the POSIX locks that SQLite holds on it in this process.
 func prepareFile(cfg Config) (string, error) {
 	path, err := cfg.file()
 	if err != nil {
@@ -34,37 +33,30 @@ func prepareFile(cfg Config) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the working directory: %w", err)
 	}
-	info, err := os.Stat(file)
-	switch {
-	case err == nil && info.IsDir():
-		return "", fmt.Errorf("%s is a folder, must be a file", file)
-	case err == nil:
-		return file, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("check the database file: %w", err)
-	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", fmt.Errorf("create the folder of the database: %w", err)
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if errors.Is(err, fs.ErrExist) { // another process created it first
+	created, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err == nil {
+		err = created.Close()
+	} else if errors.Is(err, fs.ErrExist) {
+		info, statErr := os.Stat(file)
+		if statErr == nil && info.IsDir() {
+			return "", fmt.Errorf("%s is a folder, must be a file", file)
+		}
 		return file, nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("create the database file: %w", err)
 	}
-	if err := f.Close(); err != nil {
-		return "", fmt.Errorf("create the database file: %w", err)
-	}
 	return file, nil
 }
 
-// migrateLocked runs migrate while it holds a lock that excludes every other
-// opener of the file, in this process and in others.
+// migrateLocked runs migrate while it holds a lock that excludes every other opener of the file, in all processes.
 //
-// The lock is SQLite's own exclusive lock on a second, empty file beside the
-// database: goose has none for SQLite, a lock inside the database would block
-// goose itself, and this lock ends with its process on every system. It also covers the switch to WAL, which cannot wait.
+// The lock is SQLite's exclusive lock on a second, empty file beside the database. goose has no lock for SQLite, and a
+// lock inside the database would block goose itself. The operating system releases the lock when the process ends. The
+// lock also covers the switch to WAL, for which SQLite does not wait.
 func migrateLocked(ctx context.Context, db *sql.DB, file string) (err error) {
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(file + "-migrate"), RawQuery: "_busy_timeout=" + lockTimeout}
 	lock, err := sql.Open("sqlite", u.String())
@@ -80,14 +72,10 @@ func migrateLocked(ctx context.Context, db *sql.DB, file string) (err error) {
 	if _, err := conn.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {
 		return explainOpen("take the migration lock", err)
 	}
-	defer func() {
-		_, rollbackErr := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-		err = errors.Join(err, rollbackErr)
-	}()
-	return migrate(ctx, db)
+	return migrate(ctx, db) // closing the connection releases the lock
 }
 
-// migrate updates the schema to this build's version and rejects a newer one.
+// migrate updates the schema to this build's version. It fails for a newer schema.
 func migrate(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
@@ -103,7 +91,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return explainOpen("read the schema version", err)
 	}
 	if current > target {
-		return fmt.Errorf("its schema version %d is newer than version %d of this build: use a newer build", current, target)
+		return fmt.Errorf("the schema version %d is newer than version %d of this build: use a newer build", current, target)
 	}
 	if current == target {
 		return nil
@@ -114,7 +102,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// explainOpen explains why the database cannot be opened.
+// explainOpen wraps an error of SQLite with the reason why the database cannot be opened.
 func explainOpen(doing string, err error) error {
 	switch sqliteCode(err) {
 	case sqlite3.SQLITE_NOTADB:
@@ -122,7 +110,7 @@ func explainOpen(doing string, err error) error {
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
 		return fmt.Errorf("the file or its folder cannot be written: %w", err)
 	case sqlite3.SQLITE_BUSY:
-		return fmt.Errorf("another process holds the database: %s: %w", doing, err)
+		return fmt.Errorf("another process has locked the database: %s: %w", doing, err)
 	case sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("the database is damaged: %w", err)
 	}

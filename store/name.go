@@ -2,31 +2,24 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"strings"
+	"math"
+	"slices"
 	"unicode/utf8"
 )
 
 // nameChunk bounds the keys of one statement.
 const nameChunk = 500
 
-// Names reads the names of the inputs of tasks: for each key the name in its
-// newest submission. Keys without a name are omitted.
+// Names returns the input name of each key, from its newest submission that has one. Keys without a name are omitted.
 func (s *Store) Names(ctx context.Context, keys []string) (map[string]string, error) {
 	found := make(map[string]string, len(keys))
-	for len(keys) > 0 {
-		chunk := keys[:min(nameChunk, len(keys))]
-		keys = keys[len(chunk):]
-		args := make([]any, len(chunk))
-		for i, key := range chunk {
-			args[i] = key
-		}
-		err := s.each(ctx, "read the names of tasks", `
-SELECT key, name FROM submission
-WHERE name <> '' AND key IN (?`+strings.Repeat(", ?", len(chunk)-1)+`)
-ORDER BY created_at, id`, args, func(rows *sql.Rows) error {
+	for chunk := range slices.Chunk(keys, nameChunk) {
+		q := query{selection: "SELECT key, name FROM submission", order: "ORDER BY created_at, id", limit: math.MaxInt64}
+		q.where("name <> ''")
+		q.in("key", chunk)
+		err := s.each(ctx, "read the names of tasks", &q, func(row scanner) error {
 			var key, name string
-			err := rows.Scan(&key, &name)
+			err := row.Scan(&key, &name)
 			found[key] = name
 			return err
 		})
@@ -37,30 +30,16 @@ ORDER BY created_at, id`, args, func(rows *sql.Rows) error {
 	return found, nil
 }
 
-// LatestNames reads the names of the newest submissions, newest first.
+// LatestNames returns the input names of the newest submissions, newest first.
 func (s *Store) LatestNames(ctx context.Context, limit int) ([]string, error) {
-	var q query
+	q := query{selection: "SELECT name FROM submission", order: "ORDER BY created_at DESC, id DESC", limit: rowLimit(limit)}
 	q.where("name <> ''")
-	var found []string
-	err := s.each(ctx, "read names", q.sql("SELECT name FROM submission", "ORDER BY created_at DESC, id DESC", limit), q.args, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		found = append(found, name)
-		return err
-	})
-	return found, err
+	return readAll(ctx, s, "read the latest names", &q, scanString)
 }
 
-// KeysWithPrefix reads the keys of tasks that begin with a text, in their order.
-func (s *Store) KeysWithPrefix(ctx context.Context, beginning string, limit int) ([]string, error) {
-	var q query
-	q.where("SUBSTR(key, 1, ?) = ?", utf8.RuneCountInString(beginning), beginning)
-	var found []string
-	err := s.each(ctx, "look for keys", q.sql("SELECT key FROM task", "ORDER BY key", limit), q.args, func(rows *sql.Rows) error {
-		var key string
-		err := rows.Scan(&key)
-		found = append(found, key)
-		return err
-	})
-	return found, err
+// KeysWithPrefix returns the keys of tasks that begin with prefix, sorted.
+func (s *Store) KeysWithPrefix(ctx context.Context, prefix string, limit int) ([]string, error) {
+	q := query{selection: "SELECT key FROM task", order: "ORDER BY key", limit: rowLimit(limit)}
+	q.where("SUBSTR(key, 1, ?) = ?", utf8.RuneCountInString(prefix), prefix)
+	return readAll(ctx, s, "find keys by prefix", &q, scanString)
 }

@@ -11,8 +11,7 @@ import (
 	_ "modernc.org/sqlite" // registers the "sqlite" driver
 )
 
-// Store is an open database. All methods are safe for concurrent use, also
-// while other processes use the same file.
+// Store is an open database. All methods are safe for concurrent use, also by several processes with one file.
 type Store struct {
 	db       *sql.DB
 	dialect  dialect
@@ -24,10 +23,9 @@ type Store struct {
 	closeErr error
 }
 
-// Open opens or creates the database and migrates its schema to this build's
-// version. Several processes may open one file concurrently. It fails for an
-// invalid setting, a file that cannot be written or is not a database, and a
-// schema newer than this build. The caller closes the store.
+// Open opens or creates the database and migrates its schema to this build's version. Several processes may open one
+// file at once. Open fails for an invalid setting, for a file that cannot be written or is not a database, and for a
+// schema that is newer than this build. The caller closes the store.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -56,38 +54,47 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Close waits for the running transaction, fails waiting calls with ErrClosed, and
-// closes the database. It may be called twice.
+// prepare prepares all fixed statements. Closing the database closes them.
+func (s *Store) prepare(ctx context.Context) error {
+	s.stmts = statements{}
+	for _, st := range []*statement{
+		selectStatus, selectPayload, selectGeneration, updateProbe, insertTask, touchTask, raiseTask, finishTask,
+		putCall, putResult, registerTask, registerSubmission,
+	} {
+		stmt, err := s.db.PrepareContext(ctx, s.dialect.rebind(st.sql))
+		if err != nil {
+			return fmt.Errorf("prepare the statement to %s: %w", st.doing, err)
+		}
+		s.stmts[st] = stmt
+	}
+	return nil
+}
+
+// Close waits for the running transaction, fails waiting calls with ErrClosed and closes the database. Further calls
+// of Close change nothing and return the same error.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closing)
 		<-s.stopped
-		if err := errors.Join(s.stmts.close(), s.db.Close()); err != nil {
+		if err := s.db.Close(); err != nil {
 			s.closeErr = fmt.Errorf("close store: %w", err)
 		}
 	})
 	return s.closeErr
 }
 
-// DB is the pool itself, for packages that keep tables of their own in the
-// same database. Transactions begin with the write lock. Do not close it.
+// DB returns the connection pool, for packages that have their own tables in this database. Every transaction takes the
+// write lock when it begins. The caller must not close the pool.
 func (s *Store) DB() *sql.DB { return s.db }
 
-// Ping commits a write of one row, so it fails if the store can only be read.
+var updateProbe = &statement{"write the probe row", `
+INSERT INTO probe (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at`}
+
+// Ping writes one row, so it also fails if the database can only be read.
 func (s *Store) Ping(ctx context.Context) error {
 	at := time.Now().UnixMilli()
-	return s.write(ctx, "check that the store is writable", func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.StmtContext(ctx, s.stmts.probe).ExecContext(ctx, at)
+	return s.write(ctx, "check that the store can be written", func(ctx context.Context, tx *sql.Tx) error {
+		_, err := s.stmts.exec(ctx, tx, updateProbe, at)
 		return err
 	})
-}
-
-// closed reports whether Close has begun.
-func (s *Store) closed() bool {
-	select {
-	case <-s.closing:
-		return true
-	default:
-		return false
-	}
 }

@@ -122,6 +122,7 @@ func arrive(t testing.TB, s *store.Store, key string, plan []store.Settlement) s
 	}
 	require.NoError(t, s.Settle(context.Background(), own...))
 	got := stateOf(t, s, key)
+	got.Standing.Key = ""
 	for i := range got.Calls {
 		got.Calls[i].Key, got.Calls[i].AttemptID = "", got.Calls[i].AttemptID[len(key):]
 	}

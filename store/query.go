@@ -3,23 +3,33 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"strings"
 	"time"
 )
 
-// defaultLimit and maxLimit bound the rows of one read.
 const (
-	defaultLimit = 1000
-	maxLimit     = 100_000
+	defaultLimit = 1000    // rows of a list whose filter has Limit 0
+	maxLimit     = 100_000 // rows of a list at most
 )
 
-// query collects conditions and their arguments.
+// rowLimit returns the number of rows that a filter's Limit allows.
+func rowLimit(limit int) int64 {
+	if limit <= 0 {
+		return defaultLimit
+	}
+	return min(int64(limit), maxLimit)
+}
+
+// query is a SELECT whose conditions are added one by one.
 type query struct {
+	selection  string // SELECT … FROM …
+	order      string // GROUP BY … ORDER BY …
+	limit      int64
 	conditions []string
 	args       []any
 }
 
+// where adds a condition. All conditions must be true.
 func (q *query) where(condition string, args ...any) {
 	q.conditions = append(q.conditions, condition)
 	q.args = append(q.args, args...)
@@ -32,7 +42,16 @@ func (q *query) equal(column, value string) {
 	}
 }
 
-// between adds since ≤ column < until; a zero time leaves its side open.
+// in adds "column IN (values)". It needs at least one value.
+func (q *query) in(column string, values []string) {
+	args := make([]any, len(values))
+	for i, value := range values {
+		args[i] = value
+	}
+	q.where(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
+}
+
+// between adds since ≤ column < until. A zero time sets no bound.
 func (q *query) between(column string, since, until time.Time) {
 	if !since.IsZero() {
 		q.where(column+" >= ?", since.UnixMilli())
@@ -42,38 +61,66 @@ func (q *query) between(column string, since, until time.Time) {
 	}
 }
 
-// sql appends the conditions, an order and a limit to a SELECT.
-func (q *query) sql(selection, order string, limit int) string {
-	var b strings.Builder
-	b.WriteString(selection)
-	if len(q.conditions) > 0 {
-		b.WriteString("\nWHERE " + strings.Join(q.conditions, " AND "))
-	}
-	b.WriteString("\n" + order)
-	if limit <= 0 {
-		limit = defaultLimit
-	}
-	b.WriteString("\nLIMIT ?")
-	q.args = append(q.args, min(limit, maxLimit))
-	return b.String()
-}
-
-// likePattern matches a text anywhere; its own wildcards are taken literally.
+// likePattern returns a LIKE pattern that matches s anywhere in lower-case text. Wildcards in s are escaped.
 func likePattern(s string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(s)) + "%"
 }
 
-// each runs a query and scans every row.
-func (s *Store) each(ctx context.Context, doing, query string, args []any, scan func(*sql.Rows) error) (err error) {
-	rows, err := s.db.QueryContext(ctx, s.dialect.rebind(query), args...)
+// scanner is a *sql.Row or *sql.Rows.
+type scanner interface{ Scan(dest ...any) error }
+
+// each runs a query and calls scan for every row.
+func (s *Store) each(ctx context.Context, doing string, q *query, scan func(scanner) error) error {
+	statement := q.selection
+	if len(q.conditions) > 0 {
+		statement += "\nWHERE " + strings.Join(q.conditions, " AND ")
+	}
+	statement += "\n" + q.order + "\nLIMIT ?"
+	rows, err := s.db.QueryContext(ctx, s.dialect.rebind(statement), append(q.args, q.limit)...)
 	if err != nil {
 		return s.failed(doing, err)
 	}
-	defer func() { err = errors.Join(err, s.failed(doing, rows.Close())) }()
+	defer func() { _ = rows.Close() }() // rows.Err has the error of a read that ended early
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return s.failed(doing, err)
 		}
 	}
 	return s.failed(doing, rows.Err())
+}
+
+// readAll runs a query and returns its rows; nil after an error and when no row matches.
+func readAll[T any](ctx context.Context, s *Store, doing string, q *query, scan func(scanner) (T, error)) ([]T, error) {
+	var found []T
+	err := s.each(ctx, doing, q, func(row scanner) error {
+		value, err := scan(row)
+		found = append(found, value)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// scanString reads a row of one text column.
+func scanString(row scanner) (value string, err error) {
+	err = row.Scan(&value)
+	return value, err
+}
+
+// instant scans a time column into At, in UTC. NULL becomes the zero time.
+type instant struct{ At *time.Time }
+
+// Scan implements sql.Scanner.
+func (i instant) Scan(value any) error {
+	var ms sql.NullInt64
+	if err := ms.Scan(value); err != nil {
+		return err
+	}
+	*i.At = time.Time{}
+	if ms.Valid {
+		*i.At = time.UnixMilli(ms.Int64).UTC()
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"reprise/tasks"
@@ -15,24 +16,24 @@ const registerChunk = 200
 
 // Submission is one enqueued input. Many submissions may share one task.
 type Submission struct {
-	// ID names the submission: registering it again changes nothing. Ids that
-	// sort by time keep a batch in its order.
+	// ID identifies the submission. Registering it again changes nothing. Batch keeps the order of submissions
+	// of one instant only if their ids sort by time.
 	ID         string
 	Batch      string
 	Key        string
 	Path       tasks.Path
-	Queue      string // "" = the path's own
+	Queue      string // "" = the queue of the path
 	ExternalID string
 	Name       string // of the input, for display; never a signed URL
 	Metadata   json.RawMessage
-	// Payload goes into the task row, where the newest one replaces an older
-	// one (its URL may be signed anew). Reads leave it out.
+	// Payload is stored in the task row, where it replaces an older payload, because its URL may have a newer
+	// signature. Lists do not return it.
 	Payload []byte `json:"-"`
 	At      time.Time
-	// Cached marks a submission that was answered from the store and costs 0.
-	// Register also sets it when the key is done already, unless Fresh is set.
+	// Cached marks a submission that needs no call, because the store has its result. Register also sets it when
+	// the task is done, unless Fresh is set.
 	Cached bool
-	// Fresh requests a new call for work that is done. It is not stored.
+	// Fresh requests a new call although the task may be done. It is not stored.
 	Fresh bool `json:"-"`
 }
 
@@ -55,21 +56,20 @@ func (sub Submission) validate() error {
 	return nil
 }
 
-const registerTaskQuery = `
+var registerTask = &statement{"write the task row", `
 INSERT INTO task (key, path, queue, payload, generation, created_at, updated_at)
 VALUES (?, ?, ?, ?, 0, ?, ?)
 ON CONFLICT (key) DO UPDATE SET payload = excluded.payload
-WHERE excluded.payload IS NOT NULL AND (task.payload IS NULL OR task.payload <> excluded.payload)`
+WHERE excluded.payload IS NOT NULL AND (task.payload IS NULL OR task.payload <> excluded.payload)`}
 
-const registerSubmissionQuery = `
+var registerSubmission = &statement{"write the submission row", `
 INSERT INTO submission (id, batch, key, path, queue, external_id, name, metadata, cached, created_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO NOTHING`
+ON CONFLICT (id) DO NOTHING`}
 
-// Register records submissions before their tasks are enqueued and returns the
-// status of each key in the same order, with results. It creates the task rows of
-// new keys. It commits in chunks; after an error some may be recorded, and
-// registering all of them again is safe.
+// Register records submissions before their tasks are enqueued and creates the task rows of new keys. It returns the
+// status of each submission's task, in the same order, with results. It commits in chunks. After an error some chunks
+// may be committed, and the caller can register all submissions again.
 func (s *Store) Register(ctx context.Context, submissions []Submission) ([]TaskStatus, error) {
 	for i := range submissions {
 		if err := submissions[i].validate(); err != nil {
@@ -77,12 +77,15 @@ func (s *Store) Register(ctx context.Context, submissions []Submission) ([]TaskS
 		}
 	}
 	statuses := make([]TaskStatus, 0, len(submissions))
-	for len(submissions) > 0 {
-		chunk := submissions[:min(registerChunk, len(submissions))]
-		submissions = submissions[len(chunk):]
+	for chunk := range slices.Chunk(submissions, registerChunk) {
 		found := make([]TaskStatus, len(chunk))
-		err := s.write(ctx, "register submissions", func(ctx context.Context, tx *sql.Tx) error {
-			return s.register(ctx, tx, chunk, found)
+		err := s.write(ctx, "register submissions", func(ctx context.Context, tx *sql.Tx) (err error) {
+			for i := range chunk {
+				if found[i], err = s.stmts.register(ctx, tx, &chunk[i]); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return nil, err
@@ -92,28 +95,17 @@ func (s *Store) Register(ctx context.Context, submissions []Submission) ([]TaskS
 	return statuses, nil
 }
 
-func (s *Store) register(ctx context.Context, tx *sql.Tx, chunk []Submission, found []TaskStatus) error {
-	for i := range chunk {
-		sub := &chunk[i]
-		at, queue := sub.At.UnixMilli(), sub.Queue
-		if queue == "" {
-			queue = sub.Path.Queue("")
-		}
-		if _, err := tx.StmtContext(ctx, s.stmts.registerTask).ExecContext(ctx,
-			sub.Key, string(sub.Path), text(queue), bytesOrNull(sub.Payload), at, at); err != nil {
-			return fmt.Errorf("write the task row: %w", err)
-		}
-		status, err := scanStatus(tx.StmtContext(ctx, s.stmts.status).QueryRowContext(ctx, sub.Key))
-		if err != nil {
-			return fmt.Errorf("read the task row: %w", err)
-		}
-		cached := sub.Cached || status.Verdict == tasks.Done && status.Finished && !sub.Fresh
-		if _, err := tx.StmtContext(ctx, s.stmts.registerSubmission).ExecContext(ctx,
-			sub.ID, sub.Batch, sub.Key, string(sub.Path), text(queue), text(sub.ExternalID), text(sub.Name),
-			jsonOrNull(sub.Metadata), cached, at); err != nil {
-			return fmt.Errorf("write the submission row: %w", err)
-		}
-		found[i] = status
+func (p statements) register(ctx context.Context, tx *sql.Tx, sub *Submission) (TaskStatus, error) {
+	at, queue := sub.At.UnixMilli(), queueOrDefault(sub.Queue, sub.Path)
+	if _, err := p.exec(ctx, tx, registerTask, sub.Key, sub.Path, queue, bytesOrNull(sub.Payload), at, at); err != nil {
+		return TaskStatus{}, err
 	}
-	return nil
+	status, err := scanStatus(tx.StmtContext(ctx, p[selectStatus]).QueryRowContext(ctx, sub.Key))
+	if err != nil {
+		return TaskStatus{}, fmt.Errorf("%s: %w", selectStatus.doing, err)
+	}
+	cached := sub.Cached || status.Verdict == tasks.Done && status.Finished && !sub.Fresh
+	_, err = p.exec(ctx, tx, registerSubmission, sub.ID, sub.Batch, sub.Key, sub.Path, queue,
+		text(sub.ExternalID), text(sub.Name), jsonOrNull(sub.Metadata), cached, at)
+	return status, err
 }

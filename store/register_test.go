@@ -49,6 +49,12 @@ func TestRegisterReturnsTheStatusOfEachKey(t *testing.T) {
 	require.Equal(t, want, rows[1].Submission)
 	require.False(t, rows[0].Submission.Cached)
 
+	for _, unknown := range []string{"", "nobody"} {
+		rows, err = s.Batch(ctx, unknown)
+		require.NoError(t, err)
+		require.Empty(t, rows, "an unknown batch is empty")
+	}
+
 	progress, err := s.BatchProgress(ctx, "b")
 	require.NoError(t, err)
 	require.Equal(t, store.Progress{Total: 4, Waiting: 2, Done: 1, Archived: 1, Cached: 1,

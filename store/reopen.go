@@ -8,29 +8,30 @@ import (
 	"time"
 )
 
-const reopenQuery = `
+// raiseTask starts a newer generation of a task. An unfinished task is raised only if the last argument is true.
+var raiseTask = &statement{"raise the generation of the task", `
 UPDATE task SET generation = ?, finished = FALSE, final = FALSE, finished_at = NULL,
        verdict = '', outcome = '', reason = '', attempted_at = NULL, updated_at = ?
-WHERE key = ? AND generation <= ? AND finished`
+WHERE key = ? AND generation < ? AND (finished OR ?)`}
 
-// Reopen opens a finished task again (force, fresh, replay) and returns the
-// generation to enqueue it with. from is the finished generation
-// that the caller read. It may be repeated after a crash: if the task was reopened
-// since or is not finished, nothing changes and it returns the current generation. An unknown key wraps ErrUnknownKey. Results of earlier generations
-// are kept.
-func (s *Store) Reopen(ctx context.Context, key string, from int64) (generation int64, err error) {
-	at := time.Now().UnixMilli()
+var selectGeneration = &statement{"read the generation of the task", `SELECT generation FROM task WHERE key = ?`}
+
+// Reopen starts the next generation of a finished task (force, fresh, replay) and returns the generation to enqueue.
+// The caller passes the finished generation that it read. Results of earlier generations are kept. If the
+// task is unfinished or was reopened since, Reopen changes nothing and returns the current generation, so it can be
+// repeated after a crash. An unknown key wraps ErrUnknownKey.
+func (s *Store) Reopen(ctx context.Context, key string, finished int64) (generation int64, err error) {
+	next, at := finished+1, time.Now().UnixMilli()
 	err = s.write(ctx, "reopen a task", func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, s.dialect.rebind(reopenQuery), from+1, at, key, from); err != nil {
-			return fmt.Errorf("raise the generation: %w", err)
+		if _, err := s.stmts.exec(ctx, tx, raiseTask, next, at, key, next, false); err != nil {
+			return err
 		}
-		row := tx.QueryRowContext(ctx, s.dialect.rebind(`SELECT generation FROM task WHERE key = ?`), key)
-		err := row.Scan(&generation)
-		if errors.Is(err, sql.ErrNoRows) {
+		err := tx.StmtContext(ctx, s.stmts[selectGeneration]).QueryRowContext(ctx, key).Scan(&generation)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
 			return fmt.Errorf("key %q: %w", key, ErrUnknownKey)
-		}
-		if err != nil {
-			return fmt.Errorf("read the generation: %w", err)
+		case err != nil:
+			return fmt.Errorf("%s: %w", selectGeneration.doing, err)
 		}
 		return nil
 	})

@@ -1,39 +1,34 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+
+	"reprise/tasks"
 )
 
-const ensureTaskQuery = `
+var insertTask = &statement{"create the task row", `
 INSERT INTO task (key, path, queue, payload, generation, created_at, updated_at)
 VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (key) DO NOTHING`
+ON CONFLICT (key) DO NOTHING`}
 
-// touchTaskQuery shows the latest decision on an unfinished task. A settlement
-// of a newer generation than the row's (the database was restored from a
-// backup) raises the row.
-const touchTaskQuery = `
+// touchTask writes the latest decision to an unfinished task. It also raises a row of an older generation, which
+// happens after the database was restored from a backup.
+var touchTask = &statement{"write the latest attempt to the task row", `
 UPDATE task SET generation = ?, finished = FALSE, final = FALSE, finished_at = NULL,
        verdict = ?, outcome = ?, reason = ?, attempted_at = ?, updated_at = ?
 WHERE key = ? AND (generation < ? OR
-      (generation = ? AND NOT finished AND (attempted_at IS NULL OR attempted_at < ?)))`
+      (generation = ? AND NOT finished AND (attempted_at IS NULL OR attempted_at < ?)))`}
 
-// raiseTaskQuery opens a newer generation without a decision in it.
-const raiseTaskQuery = `
-UPDATE task SET generation = ?, finished = FALSE, final = FALSE, finished_at = NULL,
-       verdict = '', outcome = '', reason = '', attempted_at = NULL, updated_at = ?
-WHERE key = ? AND generation < ?`
-
-const finishTaskQuery = `
+var finishTask = &statement{"write the final verdict to the task row", `
 UPDATE task SET generation = ?, finished = TRUE, final = ?, finished_at = ?,
        verdict = ?, outcome = ?, reason = ?, attempted_at = ?, updated_at = ?
-WHERE key = ? AND generation <= ?`
+WHERE key = ? AND generation <= ?`}
 
-// putCallQuery keeps the first row of an attempt, except that the attempt's own
-// report replaces a presumed crash.
-const putCallQuery = `
+// putCall keeps the first row of an attempt, except that the attempt's own report replaces a presumed crash.
+var putCall = &statement{"write the call row", `
 INSERT INTO call (attempt_id, key, generation, source, path, queue, outcome, verdict, code, http_status,
        request_id, phase, latency_us, units, unit_basis, possibly_billed, price, cost, reason, at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -43,11 +38,11 @@ ON CONFLICT (attempt_id) DO UPDATE SET
        latency_us = excluded.latency_us, units = excluded.units, unit_basis = excluded.unit_basis,
        possibly_billed = excluded.possibly_billed, price = excluded.price, cost = excluded.cost,
        reason = excluded.reason, at = excluded.at
-WHERE call.outcome = 'crash' AND excluded.outcome <> 'crash'`
+WHERE call.outcome = 'crash' AND excluded.outcome <> 'crash'`}
 
-// putResultQuery keeps the first verdict of a generation, except that a certain
-// verdict of the same attempt replaces a presumption (crash, hold).
-const putResultQuery = `
+// putResult keeps the first verdict of a generation, except that a certain verdict of the same attempt replaces a
+// presumption (outcome crash or verdict hold).
+var putResult = &statement{"write the result row", `
 INSERT INTO result (key, generation, attempt_id, verdict, outcome, reason, final, body, finished_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key, generation) DO UPDATE SET
@@ -55,17 +50,15 @@ ON CONFLICT (key, generation) DO UPDATE SET
        final = excluded.final, body = excluded.body, finished_at = excluded.finished_at
 WHERE result.attempt_id <> '' AND result.attempt_id = excluded.attempt_id
   AND (result.outcome = 'crash' OR result.verdict = 'hold')
-  AND excluded.outcome <> 'crash' AND excluded.verdict <> 'hold'`
+  AND excluded.outcome <> 'crash' AND excluded.verdict <> 'hold'`}
 
-// Settle commits the settlements of one caller together, durably, or none of
-// them. It is idempotent: doc.go has the rules for repeats, late arrivals and
-// older generations. Concurrent callers share a transaction. The settlements
-// must not be changed afterwards, because a call whose ctx ended may still be
-// committed. An error for which IsUnavailable is true can be retried;
-// one that wraps ErrInvalid cannot.
+// Settle commits the settlements of one caller durably, all or none. Repeats change nothing; doc.go has the rules for
+// late settlements and older generations. Concurrent callers share a transaction. The caller must not change the
+// settlements afterwards, because they may still be committed after ctx ends. An error for which IsUnavailable is true
+// can be retried. An error that wraps ErrInvalid cannot.
 func (s *Store) Settle(ctx context.Context, settlements ...Settlement) error {
 	for i := range settlements {
-		if err := settlements[i].Validate(); err != nil {
+		if err := settlements[i].validate(); err != nil {
 			return fmt.Errorf("settle: %w", err)
 		}
 	}
@@ -74,7 +67,7 @@ func (s *Store) Settle(ctx context.Context, settlements ...Settlement) error {
 	}
 	return s.write(ctx, "settle", func(ctx context.Context, tx *sql.Tx) error {
 		for i := range settlements {
-			if err := s.settle(ctx, tx, &settlements[i]); err != nil {
+			if err := s.stmts.settle(ctx, tx, &settlements[i]); err != nil {
 				return err
 			}
 		}
@@ -82,82 +75,50 @@ func (s *Store) Settle(ctx context.Context, settlements ...Settlement) error {
 	})
 }
 
-func (s *Store) settle(ctx context.Context, tx *sql.Tx, st *Settlement) error {
-	at := st.At.UnixMilli()
-	if _, err := tx.StmtContext(ctx, s.stmts.ensureTask).ExecContext(ctx,
-		st.Key, string(st.Path), text(st.queue()), bytesOrNull(st.Payload), st.Generation, at, at); err != nil {
-		return fmt.Errorf("write the task row: %w", err)
+func (p statements) settle(ctx context.Context, tx *sql.Tx, st *Settlement) error {
+	at, queue := st.At.UnixMilli(), queueOrDefault(st.Queue, st.Path)
+	_, err := p.exec(ctx, tx, insertTask, st.Key, st.Path, queue, bytesOrNull(st.Payload), st.Generation, at, at)
+	if err != nil {
+		return err
 	}
-	if st.Call != nil {
-		if err := s.putCall(ctx, tx, st); err != nil {
+	if c := st.Call; c != nil {
+		_, err := p.exec(ctx, tx, putCall,
+			c.AttemptID, c.Key, c.Generation, text(c.Source), c.Path, queue, c.Outcome, c.Verdict,
+			c.Code, c.HTTPStatus, text(c.RequestID), c.Phase, c.Latency.Microseconds(), c.Units, c.UnitBasis,
+			c.PossiblyBilled, c.Price, c.Cost, text(c.Reason), c.At.UnixMilli())
+		if err != nil {
 			return err
 		}
 	}
-	if st.Finished {
-		return s.finish(ctx, tx, st)
+	switch {
+	case st.Finished:
+		return p.finish(ctx, tx, st)
+	case st.Verdict == "":
+		_, err = p.exec(ctx, tx, raiseTask, st.Generation, at, st.Key, st.Generation, true)
+	default:
+		_, err = p.exec(ctx, tx, touchTask, st.Generation, st.Verdict, st.Outcome, text(st.Reason), at, at,
+			st.Key, st.Generation, st.Generation, at)
 	}
-	if st.Verdict == "" {
-		_, err := tx.ExecContext(ctx, s.dialect.rebind(raiseTaskQuery), st.Generation, at, st.Key, st.Generation)
-		if err != nil {
-			return fmt.Errorf("raise the task's generation: %w", err)
-		}
-		return nil
-	}
-	if _, err := tx.StmtContext(ctx, s.stmts.touchTask).ExecContext(ctx,
-		st.Generation, string(st.Verdict), string(st.Outcome), text(st.Reason), at, at,
-		st.Key, st.Generation, st.Generation, at); err != nil {
-		return fmt.Errorf("write the task's last attempt: %w", err)
-	}
-	return nil
+	return err
 }
 
-// finish records the verdict of a generation and, if it counts, updates the task
-// row.
-func (s *Store) finish(ctx context.Context, tx *sql.Tx, st *Settlement) error {
-	at, attempt := st.At.UnixMilli(), st.AttemptID
+// finish writes the result row of a generation. It updates the task row unless the generation has a result already.
+func (p statements) finish(ctx context.Context, tx *sql.Tx, st *Settlement) error {
+	at, attempt, reason := st.At.UnixMilli(), st.AttemptID, text(st.Reason)
 	if st.Call != nil {
 		attempt = st.Call.AttemptID
 	}
-	res, err := tx.StmtContext(ctx, s.stmts.putResult).ExecContext(ctx,
-		st.Key, st.Generation, attempt, string(st.Verdict), string(st.Outcome), text(st.Reason), st.Final,
+	written, err := p.exec(ctx, tx, putResult, st.Key, st.Generation, attempt, st.Verdict, st.Outcome, reason, st.Final,
 		jsonOrNull(st.Result), at)
-	if err != nil {
-		return fmt.Errorf("write the result row: %w", err)
+	if err != nil || written == 0 {
+		return err
 	}
-	written, err := res.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("write the result row: %w", err)
-	}
-	if written == 0 {
-		return nil // another verdict was first
-	}
-	if _, err := tx.StmtContext(ctx, s.stmts.finishTask).ExecContext(ctx,
-		st.Generation, st.Final, at, string(st.Verdict), string(st.Outcome), text(st.Reason), at, at,
-		st.Key, st.Generation); err != nil {
-		return fmt.Errorf("write the task's verdict: %w", err)
-	}
-	return nil
+	_, err = p.exec(ctx, tx, finishTask, st.Generation, st.Final, at, st.Verdict, st.Outcome, reason, at, at,
+		st.Key, st.Generation)
+	return err
 }
 
-func (s *Store) putCall(ctx context.Context, tx *sql.Tx, st *Settlement) error {
-	c := st.Call
-	path := c.Path
-	if path == "" {
-		path = st.Path
-	}
-	if _, err := tx.StmtContext(ctx, s.stmts.putCall).ExecContext(ctx,
-		c.AttemptID, c.Key, c.Generation, text(c.Source), string(path), text(st.queue()), string(c.Outcome), string(c.Verdict),
-		c.Code, c.HTTPStatus, text(c.RequestID), c.Phase, c.Latency.Microseconds(), c.Units, c.UnitBasis,
-		c.PossiblyBilled, floatOrNull(c.Price), floatOrNull(c.Cost), text(c.Reason), c.At.UnixMilli()); err != nil {
-		return fmt.Errorf("write the call row: %w", err)
-	}
-	return nil
-}
-
-// queue is the queue the work belongs to: the path's own when none is named.
-func (st *Settlement) queue() string {
-	if st.Queue == "" {
-		return st.Path.Queue("")
-	}
-	return st.Queue
+// queueOrDefault returns the queue as valid text. It returns the queue of the path for "".
+func queueOrDefault(queue string, path tasks.Path) string {
+	return text(cmp.Or(queue, path.Queue("")))
 }

@@ -33,8 +33,9 @@ func TestFinishedSettlementIsStoredCompletely(t *testing.T) {
 	settleAll(t, s, st)
 
 	require.Equal(t, store.TaskStatus{
-		Known: true, Finished: true, Verdict: tasks.Done, Outcome: tasks.Match, Reason: "match of a",
-		Result: st.Result, Path: tasks.Recognize, Queue: "recognize", CreatedAt: st.At, FinishedAt: st.At,
+		Known: true, Key: "k", Finished: true, Verdict: tasks.Done, Outcome: tasks.Match, Reason: "match of a",
+		Result: st.Result, Path: tasks.Recognize, Queue: "recognize",
+		CreatedAt: st.At, AttemptedAt: st.At, UpdatedAt: st.At, FinishedAt: st.At,
 	}, standing(t, s, "k"))
 	require.Equal(t, []store.Call{*st.Call}, calls(t, s, "k"))
 	payload, err := s.Payload(context.Background(), "k")
@@ -202,6 +203,7 @@ func TestSettleRejectsInvalidSettlements(t *testing.T) {
 		"result is not JSON":      func(st *store.Settlement) { st.Result = []byte("secret") },
 		"call without attempt id": func(st *store.Settlement) { st.Call.AttemptID = "" },
 		"call of another key":     func(st *store.Settlement) { st.Call.Key = "other" },
+		"call without path":       func(st *store.Settlement) { st.Call.Path = "" },
 		"call without time":       func(st *store.Settlement) { st.Call.At = time.Time{} },
 		"negative units":          func(st *store.Settlement) { st.Call.Units = -1 },
 		"cost is not a number":    func(st *store.Settlement) { st.Call.Cost = &nan },

@@ -10,9 +10,9 @@ import (
 	"reprise/tasks"
 )
 
-// Call is one call to AudD with its result and cost.
+// Call is one call to AudD with its outcome and cost.
 type Call struct {
-	// AttemptID identifies the call; recording it again changes nothing.
+	// AttemptID identifies the call. Recording it again changes nothing.
 	AttemptID  string
 	Key        string
 	Generation int64
@@ -20,56 +20,55 @@ type Call struct {
 	Path       tasks.Path
 	Outcome    tasks.Outcome
 	Verdict    tasks.Verdict
-	Code       int // AudD's error code, 0 = none
-	HTTPStatus int // 0 = no answer
+	Code       int // AudD's error code; 0 = none
+	HTTPStatus int // 0 = no response
 	RequestID  string
 	Phase      string // unsent, sent, answered; "" = unknown
 	Latency    time.Duration
 	Units      int64
 	UnitBasis  string // measured, estimated, unavailable; "" = none
-	// PossiblyBilled marks a call whose bill is not certain.
+	// PossiblyBilled marks a call that AudD may have billed without confirming it.
 	PossiblyBilled bool
-	// Price is what one unit costs and Cost what the call cost; nil = unknown.
+	// Price is the price of one unit, and Cost the price of the call; nil = unknown.
 	Price, Cost *float64
 	Reason      string
-	// At is when the call ended; kept to the millisecond.
+	// At is when the call ended, in milliseconds.
 	At time.Time
 }
 
-// Settlement is the effect of one attempt, or of a decision without a call, on a
-// task. encoding/json reads back exactly what it wrote, for the outbox.
+// Settlement is the effect of one attempt, or of a decision without a call, on a task. Its JSON form keeps every field
+// exactly.
 type Settlement struct {
 	Key        string
 	Generation int64
 	Path       tasks.Path
-	// Queue and Payload fill the task row when the store does not know the key.
+	// Queue and Payload are stored only if the key is unknown. Queue "" = the queue of the path.
 	Queue   string
 	Payload []byte
-	// Call is nil when no call was made.
+	// Call is nil if no call was made.
 	Call *Call
-	// AttemptID is the attempt that the verdict is about if Call is nil: a certain
-	// verdict of the same attempt replaces a presumption.
+	// AttemptID is the attempt that the verdict is about. It is "" if Call is set, because Call has it.
 	AttemptID string `json:",omitempty"`
-	// Finished means that the verdict is done, archive or hold. Otherwise it is
-	// retry, snooze, or "" to leave the task row unchanged.
+	// Finished is true for the verdicts done, archive and hold. It is false for retry and snooze, and for ""
+	// (a call is recorded, the status of the task stays).
 	Finished bool
 	Verdict  tasks.Verdict
 	Outcome  tasks.Outcome
 	Reason   string
-	// Final makes an archived task a tombstone: only force opens it again.
-	Final  bool
-	Result json.RawMessage
-	// At is when the decision was made; kept to the millisecond. Of two
-	// decisions that do not finish the task, the later one shows.
+	// Final makes an archived task a tombstone: only force reopens the task.
+	Final bool
+	// Result is JSON; nil = none. It is a byte slice because encoding/json would reformat a json.RawMessage.
+	Result []byte
+	// At is when the decision was made, in milliseconds. An unfinished task shows its latest decision.
 	At time.Time
 }
 
 var finishing = []tasks.Verdict{tasks.Done, tasks.Archive, tasks.Hold}
 
-// Validate reports contradicting fields. Its error
-// wraps ErrInvalid and quotes neither payload nor result.
-func (st Settlement) Validate() error {
+// validate reports fields that contradict each other. Its error wraps ErrInvalid and quotes neither payload nor result.
+func (st Settlement) validate() error {
 	wrong := func(what string) error { return fmt.Errorf("settlement of %q: %s: %w", st.Key, what, ErrInvalid) }
+	finishes := slices.Contains(finishing, st.Verdict)
 	switch {
 	case st.Key == "":
 		return wrong("no key")
@@ -81,38 +80,66 @@ func (st Settlement) Validate() error {
 		return wrong("no time")
 	case st.Call != nil && st.AttemptID != "":
 		return wrong("has both an attempt id and a call")
-	case st.Finished && !slices.Contains(finishing, st.Verdict):
+	case st.Finished && !finishes:
 		return wrong(fmt.Sprintf("finished with verdict %q", st.Verdict))
-	case !st.Finished && slices.Contains(finishing, st.Verdict):
+	case !st.Finished && finishes:
 		return wrong(fmt.Sprintf("verdict %q but not finished", st.Verdict))
 	case st.Final && st.Verdict != tasks.Archive:
 		return wrong("final without verdict archive")
 	case st.Result != nil && !json.Valid(st.Result):
 		return wrong("result is not JSON")
 	}
-	if st.Call == nil {
-		return nil
-	}
-	return st.Call.validate(st.Key)
-}
-
-func (c Call) validate(key string) error {
-	wrong := func(what string) error {
-		return fmt.Errorf("call %q of %q: %s: %w", c.AttemptID, key, what, ErrInvalid)
-	}
-	switch {
-	case c.AttemptID == "":
-		return wrong("no attempt id")
-	case c.Key != key:
-		return wrong("belongs to another key")
-	case c.At.IsZero():
-		return wrong("no time")
-	case c.Units < 0 || c.Latency < 0:
-		return wrong("negative units or latency")
-	case !finite(c.Price) || !finite(c.Cost):
-		return wrong("price or cost is not a number")
+	if c := st.Call; c != nil {
+		switch {
+		case c.AttemptID == "":
+			return wrong("call without attempt id")
+		case c.Key != st.Key:
+			return wrong("call of another key")
+		case c.Path == "":
+			return wrong("call without path")
+		case c.At.IsZero():
+			return wrong("call without time")
+		case c.Units < 0 || c.Latency < 0:
+			return wrong("call with negative units or latency")
+		case !finite(c.Price) || !finite(c.Cost):
+			return wrong("call with a price or cost that is not a finite number")
+		}
 	}
 	return nil
 }
 
 func finite(v *float64) bool { return v == nil || !math.IsNaN(*v) && !math.IsInf(*v, 0) }
+
+// settlementVersion is the version of the JSON form that this build writes, and the newest that it reads.
+const settlementVersion = 1
+
+// plainSettlement has Settlement's fields without its methods.
+type plainSettlement Settlement
+
+// wireSettlement is the JSON form of a settlement.
+type wireSettlement struct {
+	Version int `json:"v"`
+	plainSettlement
+}
+
+// MarshalJSON returns the settlement with the version of its form.
+func (st Settlement) MarshalJSON() ([]byte, error) {
+	encoded, err := json.Marshal(wireSettlement{Version: settlementVersion, plainSettlement: plainSettlement(st)})
+	if err != nil {
+		return nil, fmt.Errorf("encode settlement of %q: %w", st.Key, err)
+	}
+	return encoded, nil
+}
+
+// UnmarshalJSON reads what MarshalJSON returned. It fails for the version of a newer build.
+func (st *Settlement) UnmarshalJSON(encoded []byte) error {
+	var w wireSettlement
+	if err := json.Unmarshal(encoded, &w); err != nil {
+		return fmt.Errorf("decode settlement: %w", err)
+	}
+	if w.Version < 1 || w.Version > settlementVersion {
+		return fmt.Errorf("decode settlement: version %d, this build reads 1 to %d", w.Version, settlementVersion)
+	}
+	*st = Settlement(w.plainSettlement)
+	return nil
+}

@@ -3,51 +3,23 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 )
 
-// statements are those of the hot path, prepared once.
-type statements struct {
-	status, probe                     *sql.Stmt
-	ensureTask, touchTask, finishTask *sql.Stmt
-	putCall, putResult                *sql.Stmt
-	registerTask, registerSubmission  *sql.Stmt
-}
+// statement is a fixed SQL statement. Its errors begin with doing.
+type statement struct{ doing, sql string }
 
-func (s *Store) prepare(ctx context.Context) error {
-	for _, p := range []struct {
-		into  **sql.Stmt
-		query string
-	}{
-		{&s.stmts.status, statusQuery},
-		{&s.stmts.probe, `INSERT INTO probe (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at`},
-		{&s.stmts.ensureTask, ensureTaskQuery},
-		{&s.stmts.touchTask, touchTaskQuery},
-		{&s.stmts.finishTask, finishTaskQuery},
-		{&s.stmts.putCall, putCallQuery},
-		{&s.stmts.putResult, putResultQuery},
-		{&s.stmts.registerTask, registerTaskQuery},
-		{&s.stmts.registerSubmission, registerSubmissionQuery},
-	} {
-		stmt, err := s.db.PrepareContext(ctx, s.dialect.rebind(p.query))
-		if err != nil {
-			return errors.Join(fmt.Errorf("prepare a statement: %w", err), s.stmts.close())
-		}
-		*p.into = stmt
-	}
-	return nil
-}
+// statements holds the prepared form of every fixed statement.
+type statements map[*statement]*sql.Stmt
 
-func (st statements) close() error {
-	var errs []error
-	for _, stmt := range []*sql.Stmt{
-		st.status, st.probe, st.ensureTask, st.touchTask, st.finishTask, st.putCall, st.putResult,
-		st.registerTask, st.registerSubmission,
-	} {
-		if stmt != nil {
-			errs = append(errs, stmt.Close())
-		}
+// exec runs a fixed statement in a transaction and returns the number of rows that it changed.
+func (p statements) exec(ctx context.Context, tx *sql.Tx, st *statement, args ...any) (changed int64, err error) {
+	result, err := tx.StmtContext(ctx, p[st]).ExecContext(ctx, args...)
+	if err == nil {
+		changed, err = result.RowsAffected()
 	}
-	return errors.Join(errs...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", st.doing, err)
+	}
+	return changed, nil
 }

@@ -2,77 +2,62 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"reprise/tasks"
 )
 
-// TaskFilter selects tasks; fields that are set must all match.
+// TaskFilter selects tasks that match every field that is set.
 type TaskFilter struct {
 	Path    tasks.Path
 	Queue   string
 	Verdict tasks.Verdict
 	Outcome tasks.Outcome
-	// Source selects tasks that were tried on the source.
+	// Source selects tasks that have a call to the source.
 	Source string
-	// Text is searched in key, reason and input names, ignoring case.
+	// Text selects tasks with this text in their key, reason or input name, in upper or lower case.
 	Text string
-	// Finished, when set, selects finished or unfinished tasks.
+	// Finished selects finished (true) or unfinished (false) tasks; nil = all.
 	Finished *bool
-	// Replayable selects archived tasks without a tombstone.
+	// Replayable selects archived tasks that are not tombstones.
 	Replayable bool
-	// Reopened selects re-opened tasks that have not been tried since.
+	// Reopened selects tasks that have not been attempted since they were reopened.
 	Reopened bool
-	// Since and Until bound the last change: Since ≤ updated < Until. Zero = open.
+	// Since and Until bound the last change: Since ≤ UpdatedAt < Until. The zero time sets no bound.
 	Since, Until time.Time
-	// AfterAt and AfterKey are updated_at and key of the last row of the previous page.
+	// AfterAt and AfterKey are UpdatedAt and Key of the last row of the previous page.
 	AfterAt  time.Time
 	AfterKey string
 	Limit    int // 0 = 1,000; at most 100,000
 }
 
-// TaskRow is a task in a list, without payload and result.
-type TaskRow struct {
-	Key        string
-	Path       tasks.Path
-	Queue      string
-	Generation int64
-	Finished   bool
-	Verdict    tasks.Verdict
-	Outcome    tasks.Outcome
-	Reason     string
-	Final      bool
-	// AttemptedAt is zero before the generation's first attempt, FinishedAt
-	// zero until it is finished.
-	CreatedAt, AttemptedAt, UpdatedAt, FinishedAt time.Time
+// Tasks lists tasks without their results. The task that was changed longest ago comes first.
+func (s *Store) Tasks(ctx context.Context, f TaskFilter) ([]TaskStatus, error) {
+	q := f.query()
+	q.selection, q.order = "SELECT "+taskColumns+" FROM task t", "ORDER BY t.updated_at, t.key"
+	return readAll(ctx, s, "list tasks", q, func(row scanner) (t TaskStatus, err error) {
+		err = scanTask(row, &t)
+		return t, err
+	})
 }
 
-const taskSelection = `
-SELECT t.key, t.path, t.queue, t.generation, t.finished, t.verdict, t.outcome, t.reason, t.final,
-       t.created_at, t.attempted_at, t.updated_at, t.finished_at
-FROM task t`
-
-// Tasks reads tasks in the order of their last change, oldest first.
-func (s *Store) Tasks(ctx context.Context, f TaskFilter) ([]TaskRow, error) {
+// CountByOutcome counts tasks by their outcome. The filter's Limit does not apply.
+func (s *Store) CountByOutcome(ctx context.Context, f TaskFilter) (map[tasks.Outcome]int64, error) {
 	q := f.query()
-	var found []TaskRow
-	statement := q.sql(taskSelection, "ORDER BY t.updated_at, t.key", f.Limit)
-	err := s.each(ctx, "read tasks", statement, q.args, func(rows *sql.Rows) error {
-		row, err := scanTask(rows)
-		if err == nil {
-			found = append(found, row)
-		}
+	q.selection, q.order, q.limit = "SELECT t.outcome, COUNT(*) FROM task t", "GROUP BY t.outcome", maxLimit
+	counts := map[tasks.Outcome]int64{}
+	err := s.each(ctx, "count tasks by outcome", q, func(row scanner) error {
+		var outcome tasks.Outcome
+		var n int64
+		err := row.Scan(&outcome, &n)
+		counts[outcome] = n
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+	return counts, err
 }
 
 func (f TaskFilter) query() *query {
-	q := &query{}
+	q := &query{limit: rowLimit(f.Limit)}
 	q.equal("t.path", string(f.Path))
 	q.equal("t.queue", f.Queue)
 	q.equal("t.verdict", string(f.Verdict))
@@ -100,14 +85,4 @@ func (f TaskFilter) query() *query {
 		q.where("(t.updated_at > ? OR (t.updated_at = ? AND t.key > ?))", at, at, f.AfterKey)
 	}
 	return q
-}
-
-func scanTask(rows *sql.Rows) (TaskRow, error) {
-	var t TaskRow
-	var created, attempted, updated, finished sql.NullInt64
-	err := rows.Scan(&t.Key, &t.Path, &t.Queue, &t.Generation, &t.Finished, &t.Verdict, &t.Outcome, &t.Reason, &t.Final,
-		&created, &attempted, &updated, &finished)
-	t.CreatedAt, t.AttemptedAt = instant(created), instant(attempted)
-	t.UpdatedAt, t.FinishedAt = instant(updated), instant(finished)
-	return t, err
 }

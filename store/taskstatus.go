@@ -11,74 +11,72 @@ import (
 	"reprise/tasks"
 )
 
-// TaskStatus is the status of a key. The zero value is an unknown key.
+// TaskStatus is the status of a task, without its payload. The zero value means that the key is unknown.
 type TaskStatus struct {
 	Known bool
-	// Generation counts how often the key was re-opened, from 0.
+	Key   string // "" for an unknown key
+	Path  tasks.Path
+	Queue string
+	// Generation counts how often the task was reopened, from 0.
 	Generation int64
-	// Finished means this generation has its verdict (done, archive, hold).
+	// Finished means that this generation has its final verdict (done, archive, hold).
 	Finished bool
-	// Verdict, Outcome and Reason are the finishing ones or, while the task is
-	// unfinished, those of its last attempt ("" before the first).
+	// Verdict, Outcome and Reason are those of the final verdict. Before it, they are those of the latest attempt,
+	// and "" before the first attempt.
 	Verdict tasks.Verdict
 	Outcome tasks.Outcome
 	Reason  string
-	// Final marks a tombstone: only force opens it again.
+	// Final marks a tombstone: only force reopens the task.
 	Final bool
-	// Result is nil unless the generation finished with one.
+	// Result is nil when the generation has none yet, and in lists of tasks.
 	Result json.RawMessage
-	Path   tasks.Path
-	Queue  string
-	// CreatedAt is when the key was first seen, FinishedAt zero until finished.
-	CreatedAt, FinishedAt time.Time
+	// CreatedAt is when the key was first recorded. AttemptedAt is when this generation was last attempted, and
+	// FinishedAt when it finished; each is zero before that.
+	CreatedAt, AttemptedAt, UpdatedAt, FinishedAt time.Time
 }
 
-const statusColumns = `t.generation, t.finished, t.verdict, t.outcome, t.reason, t.final, t.path, t.queue,
-       t.created_at, t.finished_at, r.body`
+const taskColumns = `t.key, t.path, t.queue, t.generation, t.finished, t.verdict, t.outcome, t.reason, t.final,
+       t.created_at, t.attempted_at, t.updated_at, t.finished_at`
 
-const statusQuery = `
-SELECT ` + statusColumns + `
+// scanTask reads taskColumns, then more columns: result is the destination of r.body.
+func scanTask(row scanner, t *TaskStatus, more ...any) error {
+	t.Known = true
+	columns := []any{
+		&t.Key, &t.Path, &t.Queue, &t.Generation, &t.Finished, &t.Verdict, &t.Outcome, &t.Reason, &t.Final,
+		instant{&t.CreatedAt}, instant{&t.AttemptedAt}, instant{&t.UpdatedAt}, instant{&t.FinishedAt},
+	}
+	return row.Scan(append(columns, more...)...)
+}
+
+var selectStatus = &statement{"read the status of a task", `
+SELECT ` + taskColumns + `, r.body
 FROM task t LEFT JOIN result r ON r.key = t.key AND r.generation = t.generation
-WHERE t.key = ?`
+WHERE t.key = ?`}
 
-// TaskStatus reads the status of a key. An unknown key is not an error.
+// TaskStatus returns the status of a key. An unknown key is not an error.
 func (s *Store) TaskStatus(ctx context.Context, key string) (TaskStatus, error) {
-	st, err := scanStatus(s.stmts.status.QueryRowContext(ctx, key))
-	if err != nil {
-		return TaskStatus{}, s.failed("read the status of a task", err)
-	}
-	return st, nil
+	st, err := scanStatus(s.stmts[selectStatus].QueryRowContext(ctx, key))
+	return st, s.failed(selectStatus.doing, err)
 }
 
-// Payload reads the payload of a task, to enqueue it again. It may hold a
-// signed URL: keep it out of logs and errors. An unknown key wraps
-// ErrUnknownKey; a task that never had a payload gives nil.
-func (s *Store) Payload(ctx context.Context, key string) ([]byte, error) {
-	var payload []byte
-	err := s.db.QueryRowContext(ctx, s.dialect.rebind(`SELECT payload FROM task WHERE key = ?`), key).Scan(&payload)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("read the payload of %q: %w", key, ErrUnknownKey)
-	}
-	return payload, s.failed("read a payload", err)
-}
-
-type scanner interface{ Scan(dest ...any) error }
-
-// scanStatus reads statusColumns; no row is an unknown key.
-func scanStatus(row scanner, more ...any) (TaskStatus, error) {
-	st := TaskStatus{Known: true}
-	var created, finished sql.NullInt64
-	var body sql.NullString
-	err := row.Scan(append([]any{
-		&st.Generation, &st.Finished, &st.Verdict, &st.Outcome, &st.Reason, &st.Final,
-		&st.Path, &st.Queue, &created, &finished, &body,
-	}, more...)...)
+// scanStatus reads the row of selectStatus. No row means an unknown key.
+func scanStatus(row scanner) (st TaskStatus, err error) {
+	err = scanTask(row, &st, (*[]byte)(&st.Result))
 	if errors.Is(err, sql.ErrNoRows) {
 		return TaskStatus{}, nil
 	}
-	if err != nil {
-		return TaskStatus{}, err
+	return st, err
+}
+
+var selectPayload = &statement{"read the payload of a task", `SELECT payload FROM task WHERE key = ?`}
+
+// Payload returns the payload of a task, which is needed to enqueue it again; nil for a task without one. It may hold a
+// signed URL: keep it out of logs and errors. An unknown key wraps ErrUnknownKey.
+func (s *Store) Payload(ctx context.Context, key string) ([]byte, error) {
+	var payload []byte
+	err := s.stmts[selectPayload].QueryRowContext(ctx, key).Scan(&payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("key %q: %w", key, ErrUnknownKey)
 	}
-	st.CreatedAt, st.FinishedAt, st.Result = instant(created), instant(finished), raw(body)
-	return st, nil
+	return payload, s.failed(selectPayload.doing, err)
 }

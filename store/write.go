@@ -7,32 +7,26 @@ import (
 	"fmt"
 )
 
-// maxGroup bounds the writes that share a transaction, and with it how long a
-// transaction holds the write lock against other processes.
+// maxGroup bounds the operations of one transaction. A small bound keeps the write lock short for other processes.
 const maxGroup = 128
 
-// operation is one caller's part of a transaction. It may run twice, if another
-// operation of the group failed, and must then start again.
+// operation is one caller's part of a transaction. It runs a second time if another operation of the group failed, so
+// it must not depend on what its first run did.
 type operation func(ctx context.Context, tx *sql.Tx) error
 
 type request struct {
 	run  operation
-	done chan error // capacity 1: the writer never waits for a caller
+	done chan error // has capacity 1, so that the writer never waits for a caller
 }
 
-// write hands an operation to the writer and waits until it is committed. When
-// ctx ends first, the operation may still be committed later.
+// write hands an operation to the writer and waits until it is committed. If ctx ends first, the operation may still
+// be committed later.
 func (s *Store) write(ctx context.Context, doing string, run operation) error {
 	r := &request{run: run, done: make(chan error, 1)}
 	select {
-	case <-s.closing:
-		return fmt.Errorf("%s: %w", doing, ErrClosed)
-	default:
-	}
-	select {
 	case s.requests <- r:
 	case <-s.closing:
-		return fmt.Errorf("%s: %w", doing, ErrClosed)
+		return s.failed(doing, ErrClosed)
 	case <-ctx.Done():
 		return s.failed(doing, ctx.Err())
 	}
@@ -44,10 +38,8 @@ func (s *Store) write(ctx context.Context, doing string, run operation) error {
 	}
 }
 
-// writeLoop commits what callers hand in. While one transaction is being written
-// to the disk the next callers queue up and then share the next one (group
-// commit), so that a single caller does not wait and many callers share few
-// syncs.
+// writeLoop commits the operations of all callers (group commit). Callers that arrive while a transaction is written to
+// disk share the next transaction. A single caller never waits for others.
 func (s *Store) writeLoop() {
 	defer close(s.stopped)
 	for {
@@ -60,7 +52,7 @@ func (s *Store) writeLoop() {
 	}
 }
 
-// gather adds the callers that already wait.
+// gather returns a group of first and the requests that already wait.
 func (s *Store) gather(first *request) []*request {
 	group := []*request{first}
 	for len(group) < maxGroup {
@@ -74,9 +66,8 @@ func (s *Store) gather(first *request) []*request {
 	return group
 }
 
-// commitGroup answers every request of the group. If the group fails although
-// the store is available, each runs alone, so that one bad row does not fail the
-// others.
+// commitGroup commits a group and reports to every caller. If the group fails although the store is available, each
+// operation runs in its own transaction, so that one invalid row does not fail the others.
 func (s *Store) commitGroup(group []*request) {
 	err := s.transact(group)
 	if err != nil && len(group) > 1 && !IsUnavailable(err) {
@@ -90,9 +81,8 @@ func (s *Store) commitGroup(group []*request) {
 	}
 }
 
-// transact runs the group in one transaction. Its context is not
-// a caller's: a caller that gives up must not roll back the others. Waiting for the write
-// lock is bounded by the busy timeout.
+// transact runs the operations of a group in one transaction. It does not use a caller's context, because a caller that
+// gives up must not roll back the others. Config.BusyTimeout bounds the wait for the write lock.
 func (s *Store) transact(group []*request) error {
 	ctx := context.Background()
 	tx, err := s.db.BeginTx(ctx, nil)

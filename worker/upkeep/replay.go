@@ -102,7 +102,7 @@ func (r *Replayer) replay(ctx context.Context, queue string) error {
 
 // one reopens a task and puts it back into its queue. The note written first
 // lets any worker finish what a crash interrupts.
-func (r *Replayer) one(ctx context.Context, row store.TaskRow) error {
+func (r *Replayer) one(ctx context.Context, row store.TaskStatus) error {
 	field := row.Queue + "/" + row.Key
 	if err := r.Redis.HSet(ctx, replayStarted, field, 1).Err(); err != nil {
 		return fmt.Errorf("note a replay: %w", err)

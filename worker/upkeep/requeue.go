@@ -13,10 +13,10 @@ import (
 // Store is SQL as the jobs use it; *store.Store implements it.
 type Store interface {
 	record.Store
-	Tasks(ctx context.Context, f store.TaskFilter) ([]store.TaskRow, error)
+	Tasks(ctx context.Context, f store.TaskFilter) ([]store.TaskStatus, error)
 	Payload(ctx context.Context, key string) ([]byte, error)
 	Reopen(ctx context.Context, key string, from int64) (generation int64, err error)
-	Spent(ctx context.Context, f store.SpentFilter) (int64, error)
+	Spent(ctx context.Context, f store.CallFilter) (int64, error)
 }
 
 // requeue makes asynq run a task that is unfinished in the store, with the payload registered last. A task that the

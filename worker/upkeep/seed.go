@@ -28,7 +28,7 @@ func (s Seeder) Seed(ctx context.Context, missing *admission.MissingPeriods) err
 	}
 	var found []admission.PeriodUnits
 	for _, p := range missing.Periods {
-		spent, err := s.Store.Spent(ctx, store.SpentFilter{Since: p.Start, Until: p.End, Source: p.Source, Path: p.Path, Group: p.Group})
+		spent, err := s.Store.Spent(ctx, store.CallFilter{Since: p.Start, Until: p.End, Source: p.Source, Path: p.Path, Group: p.Group})
 		if err != nil {
 			return fmt.Errorf("sum the units of a lost budget: %w", err)
 		}
@@ -54,7 +54,7 @@ const (
 func (s Seeder) ExpectLimits(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, historyTimeout)
 	defer cancel()
-	spent, err := s.Store.Spent(ctx, store.SpentFilter{Since: time.Now().Add(-historyWindow)})
+	spent, err := s.Store.Spent(ctx, store.CallFilter{Since: time.Now().Add(-historyWindow)})
 	if err != nil || spent > 0 {
 		s.Gates.ExpectLimits()
 	}
