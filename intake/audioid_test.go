@@ -10,7 +10,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestSameContentGetsTheSameAssignedID(t *testing.T) {
+func TestNextIDAssignsOneIDToTheSameContent(t *testing.T) {
 	t.Parallel()
 	b := setupUploads(t)
 	a, twin, c := b.file("a.wav", "1"), b.file("twin.wav", "1"), b.file("c.wav", "2")
@@ -32,7 +32,7 @@ func TestSameContentGetsTheSameAssignedID(t *testing.T) {
 	require.Equal(t, []int64{1, 1, 2}, b.ids(settled))
 }
 
-func TestAssignmentReusesTheSlotOfTheSameContent(t *testing.T) {
+func TestNextIDReusesTheSlotOfTheSameContent(t *testing.T) {
 	t.Parallel()
 	b := setupUploads(t)
 	a, c := b.file("a.wav", "1"), b.file("c.wav", "2")
@@ -58,7 +58,7 @@ func TestAssignmentReusesTheSlotOfTheSameContent(t *testing.T) {
 	require.Equal(t, []Status{Queued, SameContent}, statuses(mixed))
 }
 
-func TestURLIsNotAssignedAnID(t *testing.T) {
+func TestNextIDRefusesURLs(t *testing.T) {
 	t.Parallel()
 	b := setupUploads(t)
 	p := b.plan(assigning(), "https://h/a.wav")

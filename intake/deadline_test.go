@@ -13,7 +13,7 @@ import (
 
 // A chunk that took longer than redisTimeout in total used to fail in part, on a
 // busy machine or with a distant Redis.
-func TestSlowRedisGetsTimeAsLongAsItMakesProgress(t *testing.T) {
+func TestEnqueueWaitsForASlowRedisThatMakesProgress(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	srv := redistest.NewServer(t)

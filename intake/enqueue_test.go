@@ -258,7 +258,7 @@ func TestForceOfARunningTaskIsRefused(t *testing.T) {
 	require.Zero(t, st.Generation)
 }
 
-func TestTaskThatOnlyTheQueueEndedIsRefused(t *testing.T) {
+func TestTaskThatHasEndedInTheQueueButNotInTheStoreIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.file("a.wav", "1")
@@ -270,7 +270,7 @@ func TestTaskThatOnlyTheQueueEndedIsRefused(t *testing.T) {
 	require.Equal(t, []Status{Queued}, statuses(b.enqueue(Request{Force: true}, a)))
 }
 
-func TestLostReplyOfAnEnqueueIsNoFailure(t *testing.T) {
+func TestLostReplyOfAnEnqueueIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	srv := redistest.NewServer(t)

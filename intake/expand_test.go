@@ -49,7 +49,7 @@ func TestFoldersAreWalkedInOrderWithoutHiddenFilesAndLoops(t *testing.T) {
 	require.Equal(t, []string{p(".hidden.wav")}, expanded(t, nil, p(".hidden.wav")))
 }
 
-func TestPatternsURLsAndMissingFiles(t *testing.T) {
+func TestArgumentsMayBePatternsAndURLs(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"ftp://h/y.mp3 is a URL that AudD cannot fetch: only http and https work"},
 		expanded(t, nil, "ftp://u:sesame@h/y.mp3?s=sesame"))

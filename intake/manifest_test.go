@@ -62,7 +62,7 @@ func TestManifestColumnsAreReadInEveryFormat(t *testing.T) {
 	}
 }
 
-func TestBadCSVRowIsRefusedByRowAndLineAndOthersStay(t *testing.T) {
+func TestBadCSVRowIsRefusedWithItsLineAndOtherRowsAreKept(t *testing.T) {
 	t.Parallel()
 	m := manifest(t, `audio_id,file,meta.note,metadata
 1,a.wav,"two
@@ -108,7 +108,7 @@ x,c.wav,,
 	}, summary(m), "empty lines are not rows")
 }
 
-func TestBadJSONLRowIsRefusedByRowAndLineAndOthersStay(t *testing.T) {
+func TestBadJSONLRowIsRefusedWithItsLineAndOtherRowsAreKept(t *testing.T) {
 	t.Parallel()
 	m := manifest(t, `
 {"audio_id":1,"file":"a.wav"}

@@ -91,7 +91,7 @@ func TestUnknownGroupsAndSourcesAreRefused(t *testing.T) {
 	require.Equal(t, "is for the source main, but the group ugc uses only spare", p.Items[0].Reason)
 }
 
-func TestManifestRowWithAnUnknownSourceIsRefusedAlone(t *testing.T) {
+func TestOnlyTheManifestRowWithAnUnknownSourceIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setupUploads(t)
 	b.seedNames()

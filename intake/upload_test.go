@@ -14,7 +14,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestUploadIsQueuedOnceAndASettledOneIsFree(t *testing.T) {
+func TestUploadIsQueuedOnceAndASettledUploadIsFree(t *testing.T) {
 	t.Parallel()
 	b := setupUploads(t)
 	a := b.file("a.wav", "1")
@@ -118,7 +118,7 @@ func TestNextRunContinuesAfterACrashAtAnyStep(t *testing.T) {
 	}
 }
 
-func TestUsedSlotIsRefusedToOtherContentUnlessItReplaces(t *testing.T) {
+func TestUsedSlotRefusesOtherContentWithoutReplace(t *testing.T) {
 	t.Parallel()
 	b := setupUploads(t)
 	a, c := b.file("a.wav", "1"), b.file("c.wav", "2")
@@ -184,7 +184,7 @@ func TestSameContentInTwoSlotsIsAllowedWithAWarning(t *testing.T) {
 	require.Equal(t, "has the same content as audio_id 1, 2: each upload is billed", later.Items[0].Warning)
 }
 
-func TestForceSendsOnceMoreAndIsAudited(t *testing.T) {
+func TestForceSendsAnUploadAgainAndIsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {
 		effect  tasks.LatchEffect
@@ -277,7 +277,7 @@ func TestSentUploadIsQueuedAgainAfterRedisLostItsData(t *testing.T) {
 	require.EqualValues(t, 0, b.look(p.Items[0].Payload.Key).Generation)
 }
 
-func TestUploadsAreCheckedLikeOtherInputsButMayBeLarge(t *testing.T) {
+func TestUploadsAreCheckedLikeOtherInputsButHaveNoSizeLimit(t *testing.T) {
 	t.Parallel()
 	b := setupUploads(t)
 	put(t, b.dir, "text.wav", []byte("plain text instead of audio"))

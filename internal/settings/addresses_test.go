@@ -63,7 +63,7 @@ func TestStoreInAMissingFolderIsRefused(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, "nowhere"))
 }
 
-func TestDataFolderIsTheFlagThenTheVariable(t *testing.T) {
+func TestDataFolderFlagOverridesTheVariable(t *testing.T) {
 	t.Parallel()
 	environ := []string{"REPRISE_DATA=/env"}
 	require.Equal(t, "/flag", settings.DataDir("/flag", environ))
