@@ -10,7 +10,7 @@
 //	queue.go, pause.go       queues: counts, pause reasons, pausing
 //	limit.go, limitvalue.go  limits in force, changing them, and their notation
 //	task.go, find.go         lists of tasks, and the task that a name stands for
-//	result.go, replay.go, cost.go, upload.go, resolve.go
+//	result.go, replay.go, cost.go, upload.go, resolve.go, store.go
 //
 // Times in reports are UTC; sentences use Options.Zone. Names in sentences have no control characters.
 package ops
@@ -24,6 +24,7 @@ type Ops struct {
 	Replays *Replays
 	Costs   *Costs
 	Uploads *Uploads
+	Stores  *Stores
 }
 
 // New returns an Ops. It opens no connection, so there is nothing to close.
@@ -31,5 +32,6 @@ func New(o Options) *Ops {
 	b := newBase(o)
 	return &Ops{
 		Queues: &Queues{b}, Sources: &Sources{b}, Limits: &Limits{b}, Tasks: &Tasks{b}, Replays: &Replays{b}, Costs: &Costs{b}, Uploads: &Uploads{b},
+		Stores: &Stores{b},
 	}
 }

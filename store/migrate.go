@@ -25,7 +25,7 @@ const lockTimeout = "60000" // milliseconds
 // this user may read because payloads may hold signed URLs. It does not open an existing file: closing it would release
 // the POSIX locks that SQLite holds on it in this process.
 func prepareFile(cfg Config) (string, error) {
-	path, err := cfg.file()
+	path, err := cfg.File()
 	if err != nil {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // registers the "sqlite" driver
@@ -14,6 +15,7 @@ import (
 // Store is an open database. All methods are safe for concurrent use, also by several processes with one file.
 type Store struct {
 	db       *sql.DB
+	file     string // absolute path
 	dialect  dialect
 	stmts    statements
 	requests chan *request
@@ -21,6 +23,7 @@ type Store struct {
 	stopped  chan struct{} // closed when the writer has ended
 	once     sync.Once
 	closeErr error
+	marked   atomic.Bool // nothing was committed by this process since its last mark
 }
 
 // Open opens or creates the database and migrates its schema to this build's version. Several processes may open one
@@ -41,15 +44,19 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	db.SetMaxOpenConns(cfg.MaxConns)
 	db.SetMaxIdleConns(cfg.MaxConns) // statements are prepared once per connection
 	s := &Store{
-		db: db, dialect: sqliteDialect,
+		db: db, file: file, dialect: sqliteDialect,
 		requests: make(chan *request), closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if err := migrateLocked(ctx, db, file); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", file, errors.Join(err, db.Close()))
 	}
+	if err := identify(ctx, s); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", file, errors.Join(err, db.Close()))
+	}
 	if err := s.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", file, errors.Join(err, db.Close()))
 	}
+	s.marked.Store(true)
 	go s.writeLoop()
 	return s, nil
 }

@@ -17,7 +17,7 @@ import (
 
 func TestOpenMigratesAnEmptyFileOnce(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "odd name ?#%25&.db")
+	file := filepath.Join(t.TempDir(), "odd name #%25&.db")
 	first := open(t, file)
 	require.NoError(t, first.Settle(context.Background(), attempt("k", 0, "a", tasks.Done, tasks.Match, 1)))
 	second := open(t, file)

@@ -76,6 +76,7 @@ func (s *Store) Register(ctx context.Context, submissions []Submission) ([]TaskS
 			return nil, fmt.Errorf("register: %w", err)
 		}
 	}
+	defer s.marked.Store(false)
 	statuses := make([]TaskStatus, 0, len(submissions))
 	for chunk := range slices.Chunk(submissions, registerChunk) {
 		found := make([]TaskStatus, len(chunk))

@@ -21,6 +21,7 @@ var selectGeneration = &statement{"read the generation of the task", `SELECT gen
 // task is unfinished or was reopened since, Reopen changes nothing and returns the current generation, so it can be
 // repeated after a crash. An unknown key wraps ErrUnknownKey.
 func (s *Store) Reopen(ctx context.Context, key string, finished int64) (generation int64, err error) {
+	defer s.marked.Store(false)
 	next, at := finished+1, time.Now().UnixMilli()
 	err = s.write(ctx, "reopen a task", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := s.stmts.exec(ctx, tx, raiseTask, next, at, key, next, false); err != nil {

@@ -65,6 +65,7 @@ func (s *Store) Settle(ctx context.Context, settlements ...Settlement) error {
 	if len(settlements) == 0 {
 		return nil
 	}
+	defer s.marked.Store(false)
 	return s.write(ctx, "settle", func(ctx context.Context, tx *sql.Tx) error {
 		for i := range settlements {
 			if err := s.stmts.settle(ctx, tx, &settlements[i]); err != nil {

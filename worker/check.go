@@ -11,6 +11,7 @@ import (
 	"reprise/internal/redisconn"
 	"reprise/internal/settings"
 	"reprise/retrypolicy"
+	"reprise/store/identity"
 	"reprise/tasks"
 )
 
@@ -35,6 +36,11 @@ func (w *Worker) Check(ctx context.Context) ([]TokenCheck, error) {
 	defer cancel()
 	if err := w.records.Ping(sctx); err != nil {
 		return nil, fmt.Errorf("check that the store takes writes: %w", err)
+	}
+	if w.opts.Marks != nil {
+		if err := identity.Check(sctx, w.conn, w.opts.Marks); err != nil {
+			return nil, err
+		}
 	}
 	if w.opts.SkipAuthCheck {
 		return nil, nil

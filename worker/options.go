@@ -12,6 +12,7 @@ import (
 	"reprise/audd"
 	"reprise/idempotency"
 	"reprise/retrypolicy"
+	"reprise/store/identity"
 	"reprise/tasks"
 )
 
@@ -75,6 +76,9 @@ type Options struct {
 	Admission admission.Config
 	// Ledger is the upload ledger; without one the worker takes no uploads.
 	Ledger *idempotency.Ledger
+	// Marks tell the worker's store from others, so that one which does not belong
+	// to the queue in Redis is refused. nil: not checked.
+	Marks identity.Marks
 	// Verify says what happens to an upload that may have arrived: hold (default,
 	// an operator decides) or recognize (a recognition, which costs a unit, may
 	// settle it; it needs a worker with recognize slots).

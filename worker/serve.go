@@ -9,6 +9,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"reprise/idempotency"
+	"reprise/store/identity"
 	"reprise/tasks"
 	"reprise/worker/upkeep"
 )
@@ -24,6 +25,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	w.admitter.seeder.ExpectLimits(ctx)
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -33,7 +36,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer admin()
-	for _, run := range w.services() {
+	for _, run := range w.services(refuse) {
 		group.Go(func() { run(background) })
 	}
 	if err := w.servers.serve(nil); err != nil {
@@ -51,6 +54,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.log.Warn("settlements are left in the outbox for the next worker", "error", err)
 	}
 	w.log.Info("stopped")
+	if other, ok := errors.AsType[*identity.MismatchError](context.Cause(ctx)); ok {
+		return other
+	}
 	return nil
 }
 
@@ -58,7 +64,8 @@ func (w *Worker) Run(ctx context.Context) error {
 const lastDrain = 5 * time.Second
 
 // services run beside the deliveries until their context ends.
-func (w *Worker) services() []func(context.Context) {
+// refuse stops the worker with an error.
+func (w *Worker) services(refuse func(error)) []func(context.Context) {
 	leader, queues := w.leader, w.queues
 	replayer := &upkeep.Replayer{
 		Gates: w.admitter.gates, Queues: queues, Redis: w.conn, Store: w.records, Leader: leader, Log: w.log, Warn: w.warn,
@@ -75,6 +82,9 @@ func (w *Worker) services() []func(context.Context) {
 	if w.opts.Ledger != nil && w.opts.Verify == idempotency.VerifyRecognize {
 		verifier := &upkeep.Verifier{Ledger: w.opts.Ledger, Queues: queues, Store: w.records, Delay: w.opts.VerifyDelay, Log: w.log, Warn: w.warn}
 		out = append(out, verifier.Run)
+	}
+	if w.opts.Marks != nil {
+		out = append(out, upkeep.StoreWatch{Redis: w.conn, Marks: w.opts.Marks, Refuse: refuse, Warn: w.warn}.Run)
 	}
 	return out
 }

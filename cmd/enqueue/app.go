@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -11,6 +12,7 @@ import (
 	"reprise/internal/cli"
 	"reprise/internal/redisconn"
 	"reprise/store"
+	"reprise/store/identity"
 	"reprise/tasks"
 )
 
@@ -49,7 +51,7 @@ func (a *app) open(ctx context.Context, path tasks.Path) (in *intake.Intake, clo
 	if err != nil && !a.dryRun {
 		return nil, nil, err
 	}
-	if err := a.cfg.Store.CheckFolder(); err != nil {
+	if err := (store.Config{URL: a.cfg.Store.URL}).CheckFolder(); err != nil {
 		return nil, nil, cli.WithCode(cli.Usage, err)
 	}
 	opts := intake.Options{Stdin: a.In}
@@ -62,13 +64,35 @@ func (a *app) open(ctx context.Context, path tasks.Path) (in *intake.Intake, clo
 		return nil, nil, err
 	}
 	closeAll = func() error {
+		if opts.Redis != nil && !a.dryRun { // workers remember later transactions, too
+			rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberTimeout)
+			_ = identity.Claim(rctx, opts.Redis, store.MarksOf(opts.Store))
+			cancel()
+		}
 		closeRedis()
 		return opts.Store.Close()
+	}
+	if err := a.checkStore(ctx, opts); err != nil {
+		return nil, nil, errors.Join(err, closeAll())
 	}
 	if in, err = intake.New(opts); err != nil {
 		return nil, nil, errors.Join(err, closeAll())
 	}
 	return in, closeAll, nil
+}
+
+// rememberTimeout bounds the last note to Redis about the store.
+const rememberTimeout = 2 * time.Second
+
+// checkStore refuses a store that is not the one the queue belongs to.
+func (a *app) checkStore(ctx context.Context, opts intake.Options) error {
+	switch {
+	case opts.Redis == nil:
+		return nil
+	case a.dryRun:
+		return identity.Check(ctx, opts.Redis, store.MarksOf(opts.Store))
+	}
+	return identity.Claim(ctx, opts.Redis, store.MarksOf(opts.Store))
 }
 
 // openRedis sets opts.Redis, unless a dry run cannot reach Redis.

@@ -24,6 +24,7 @@ import (
 	"reprise/internal/text"
 	"reprise/ops"
 	"reprise/store"
+	"reprise/store/identity"
 )
 
 // config is the settings of inspect. Limits and groups are read from Redis, where they are in force.
@@ -62,6 +63,7 @@ const (
 	needsRedis need = 1 << iota
 	needsStore
 	wantsRedis // use Redis if it can be reached
+	anyStore   // open a store that the queue does not belong to, too
 )
 
 // session is the running command: the open reports and actions, and the view that prints them.
@@ -152,17 +154,24 @@ func (a *app) open(ctx context.Context, n need, cfg config, o *ops.Options) (clo
 	if n&needsStore == 0 {
 		return closers, nil
 	}
-	if file, ok := strings.CutPrefix(storeURL, "sqlite:"); ok {
-		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) { // opening it would create an empty store
-			return closers, fmt.Errorf("no store at %s yet: set REPRISE_STORE_URL or --store to the workers' store", file)
-		}
-	}
 	storeConfig := store.DefaultConfig()
 	storeConfig.URL = storeURL
+	file, err := storeConfig.File()
+	if err != nil {
+		return closers, cli.WithCode(cli.Usage, err)
+	}
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) { // opening it would create an empty store
+		return closers, fmt.Errorf("no store at %s yet: set REPRISE_STORE_URL or --store to the workers' store", file)
+	}
 	if o.Store, err = store.Open(ctx, storeConfig); err != nil {
 		return closers, err
 	}
 	closers = append(closers, o.Store.Close)
+	if o.Redis != nil && n&anyStore == 0 {
+		if err := identity.Check(ctx, o.Redis, store.MarksOf(o.Store)); err != nil {
+			return closers, err
+		}
+	}
 	o.Ledger, err = idempotency.New(ctx, o.Store.DB(), idempotency.DefaultConfig())
 	return closers, err
 }

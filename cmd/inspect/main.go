@@ -33,6 +33,6 @@ func newRoot(p *cli.Process) *cobra.Command {
 	}
 	a := newApp(p, root.PersistentFlags())
 	root.AddCommand(newWhy(a), newQueues(a), newPause(a), newResume(a), newHalts(a), newHalt(a), newSources(a), newLimits(a), newGroup(a),
-		newTasks(a), newArchive(a), newReplay(a), newResults(a), newCosts(a), newUploads(a))
+		newTasks(a), newArchive(a), newReplay(a), newResults(a), newCosts(a), newUploads(a), newStore(a))
 	return root
 }

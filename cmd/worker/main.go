@@ -37,7 +37,7 @@ func newRoot(a app) *cobra.Command {
   REPRISE_REDIS_URL=redis://127.0.0.1:6379 REPRISE_STORE_URL=sqlite:reprise.db AUDD_API_TOKEN=… worker run
   worker config                                 # print the settings in force`,
 	}
-	root.AddCommand(a.runCommand(), a.devCommand(), a.configCommand(), a.checkCommand())
+	root.AddCommand(a.runCommand(), a.devCommand(), a.configCommand(), a.checkCommand(), a.backupCommand())
 	for _, cmd := range root.Commands() {
 		run := cmd.RunE
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {

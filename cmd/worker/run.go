@@ -103,7 +103,7 @@ func (a app) withWorker(cmd *cobra.Command, use func(context.Context, config, *w
 	}
 	o, err := c.options(a, log)
 	if err == nil {
-		err = errors.Join(validate(o), c.Store.CheckFolder())
+		err = errors.Join(validate(o), store.Config{URL: c.Store.URL}.CheckFolder())
 	}
 	if err != nil {
 		return c.loaded.WithOrigin(err)
@@ -138,6 +138,7 @@ func build(ctx context.Context, o worker.Options, records *store.Store, open *cl
 	if o.Ledger, err = idempotency.New(ctx, records.DB(), idempotency.DefaultConfig()); err != nil {
 		return nil, err
 	}
+	o.Marks = store.MarksOf(records)
 	if w, err = worker.New(ctx, o, records); err != nil {
 		return nil, err
 	}

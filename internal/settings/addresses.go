@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -27,20 +26,6 @@ type Redis struct {
 type Store struct {
 	// URL is sqlite:PATH; default none.
 	URL string `mapstructure:"url" secret:"url"`
-}
-
-// CheckFolder refuses a SQLite store in a folder that does not exist. A typo would create an empty store, and settled
-// tasks would be paid for again.
-func (s Store) CheckFolder() error {
-	path, ok := strings.CutPrefix(s.URL, "sqlite:")
-	if !ok || strings.TrimSpace(path) == "" {
-		return nil // opening the store reports it
-	}
-	dir := filepath.Dir(path)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return fmt.Errorf("store.url: no folder %s: create it or correct the path", dir)
-	}
-	return nil
 }
 
 // Reaching adds to an error from connecting to Redis what the user can check. It shows no address, because an address

@@ -46,23 +46,6 @@ func TestAddressesOfAnEndedProcessAreIgnored(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestStoreInAMissingFolderIsRefused(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for url, ok := range map[string]bool{
-		"sqlite:" + dir + "/new.db": true, "sqlite:new.db": true, "sqlite:": true, "postgres://h/d": true, "": true,
-		"sqlite:" + dir + "/nowhere/new.db": false,
-	} {
-		err := settings.Store{URL: url}.CheckFolder()
-		if ok {
-			require.NoError(t, err, url)
-			continue
-		}
-		require.ErrorContains(t, err, "store.url: no folder "+dir+"/nowhere")
-	}
-	require.NoDirExists(t, filepath.Join(dir, "nowhere"))
-}
-
 func TestDataFolderFlagOverridesTheVariable(t *testing.T) {
 	t.Parallel()
 	environ := []string{"REPRISE_DATA=/env"}

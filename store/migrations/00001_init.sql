@@ -4,6 +4,19 @@
 
 -- +goose Up
 
+-- One row: which store this is.
+CREATE TABLE identity (
+    id    BIGINT NOT NULL PRIMARY KEY,
+    store TEXT   NOT NULL                        -- random, made once
+);
+
+-- The latest marks. Redis remembers one, so that another store, an empty one and an
+-- older or diverged copy are noticed, because they lack it.
+CREATE TABLE mark (
+    seq   BIGINT NOT NULL PRIMARY KEY,
+    token TEXT   NOT NULL                        -- random
+);
+
 -- One row per key: its current status.
 CREATE TABLE task (
     key          TEXT    NOT NULL PRIMARY KEY,
@@ -94,3 +107,5 @@ DROP TABLE call;
 DROP TABLE result;
 DROP TABLE submission;
 DROP TABLE task;
+DROP TABLE mark;
+DROP TABLE identity;

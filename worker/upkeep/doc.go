@@ -5,6 +5,7 @@
 //   - Replayer runs tasks again that an account refusal archived, once the
 //     source answers,
 //   - Verifier enqueues recognitions of uncertain uploads,
+//   - StoreWatch notices a second store on the same Redis,
 //   - Seeder restores unit budgets from call rows (on demand, it has no Run).
 //
 // Each job has only what it works on and a Run that returns when its context
