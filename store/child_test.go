@@ -14,7 +14,7 @@ import (
 	"reprise/tasks"
 )
 
-// Child processes of the tests run this test binary again with a job to do.
+// A child process runs this test binary with a job and a database file in these variables.
 const (
 	childEnv     = "STORE_TEST_CHILD"
 	childFileEnv = "REPRISE_STORE_TEST_FILE"
@@ -22,6 +22,7 @@ const (
 	openJob      = "open"
 )
 
+// child returns the command of a child process.
 func child(t *testing.T, job, file string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -39,7 +40,7 @@ func runChild(job string) int {
 		return 1
 	}
 	if job == settleJob {
-		settleForEver(s)
+		settleUntilKilled(s)
 	}
 	if err := s.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,9 +49,8 @@ func runChild(job string) int {
 	return 0
 }
 
-// settleForEver settles from several goroutines and prints each attempt id
-// once it is acknowledged, until the process is killed.
-func settleForEver(s *store.Store) {
+// settleUntilKilled settles from several goroutines and prints the attempt id of each acknowledged settlement.
+func settleUntilKilled(s *store.Store) {
 	var wg sync.WaitGroup
 	for worker := range 8 {
 		wg.Go(func() {
@@ -60,7 +60,7 @@ func settleForEver(s *store.Store) {
 					fmt.Fprintln(os.Stderr, err)
 					return
 				}
-				fmt.Println(id) // one write system call: whole lines, unbuffered
+				fmt.Println(id) // one system call without a buffer, so that lines stay whole
 			}
 		})
 	}

@@ -12,8 +12,7 @@ import (
 	"reprise/store"
 )
 
-// A settlement that was acknowledged is there after the process was killed in
-// the middle of the next ones, and whole: call, result and task together.
+// The process is killed while it settles. Every acknowledged settlement must be stored with its call, result and task.
 func TestAcknowledgedSettlementsSurviveSIGKILL(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reprise.db")
@@ -21,13 +20,13 @@ func TestAcknowledgedSettlementsSurviveSIGKILL(t *testing.T) {
 		acknowledged := killedMidway(t, fmt.Sprintf("%s-%d", file, round), 20+60*round)
 		s := open(t, fmt.Sprintf("%s-%d", file, round))
 		for _, id := range acknowledged {
-			st := standing(t, s, "key-"+id)
-			require.True(t, st.Finished, "settlement %s was acknowledged and is gone", id)
+			st := status(t, s, "key-"+id)
+			require.True(t, st.Finished, "settlement %s was acknowledged and is lost", id)
 			require.JSONEq(t, fmt.Sprintf(`{"by":%q}`, id), string(st.Result))
 		}
-		var torn, acknowledgedCalls int
-		require.NoError(t, s.DB().QueryRow(`SELECT COUNT(*) FROM call`).Scan(&acknowledgedCalls))
-		require.GreaterOrEqual(t, acknowledgedCalls, len(acknowledged))
+		var torn, calls int
+		require.NoError(t, s.DB().QueryRow(`SELECT COUNT(*) FROM call`).Scan(&calls))
+		require.GreaterOrEqual(t, calls, len(acknowledged))
 		require.NoError(t, s.DB().QueryRow(`SELECT COUNT(*) FROM call c LEFT JOIN result r ON r.key = c.key
 			WHERE r.key IS NULL`).Scan(&torn))
 		require.Zero(t, torn, "calls without their result")
@@ -38,8 +37,7 @@ func TestAcknowledgedSettlementsSurviveSIGKILL(t *testing.T) {
 	}
 }
 
-// killedMidway lets a child settle until it has acknowledged n settlements,
-// kills it, and returns all it has acknowledged.
+// killedMidway kills a child after it has acknowledged n settlements. It returns the ids of all acknowledged attempts.
 func killedMidway(t *testing.T, file string, n int) []string {
 	t.Helper()
 	cmd := child(t, settleJob, file)
@@ -55,13 +53,13 @@ func killedMidway(t *testing.T, file string, n int) []string {
 		}
 	}
 	require.NoError(t, lines.Err())
-	require.Error(t, cmd.Wait(), "the child was to be killed")
+	require.Error(t, cmd.Wait(), "the child is killed")
 	require.GreaterOrEqual(t, len(acknowledged), n)
 	return acknowledged
 }
 
-// Several stores, in one process and in others, open a new file at once.
-func TestManyOpenersMigrateOnce(t *testing.T) {
+// Six processes and ten goroutines open a new file at once.
+func TestConcurrentOpensMigrateOnce(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "new", "reprise.db")
 	errs := make(chan error)

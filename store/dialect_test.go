@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPlaceholdersAreNumberedForPostgreSQL(t *testing.T) {
+func TestRebindNumbersPlaceholdersForPostgreSQL(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "a = ? AND b = ?", dialect{}.rebind("a = ? AND b = ?"))
 	require.Equal(t, "a = $1 AND b = $2", dialect{numbered: true}.rebind("a = ? AND b = ?"))
 }
 
-// The schema keeps to what PostgreSQL takes too.
-func TestMigrationsArePortable(t *testing.T) {
+// PostgreSQL does not have these words, or gives them another meaning.
+func TestFirstMigrationHasNoWordsOfSQLiteAlone(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("migrations/00001_init.sql")
 	require.NoError(t, err)

@@ -115,7 +115,7 @@ func TestBackup_HasEverythingCommittedAndReplacesNoFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "payloads are for this user only")
 	restored := open(t, copied)
-	require.True(t, standing(t, restored, "before").Finished)
+	require.True(t, status(t, restored, "before").Finished)
 	after, err := store.MarksOf(restored).Identity(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, before.ID, after.ID)

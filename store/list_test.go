@@ -16,20 +16,20 @@ func TestSpentSumsUnitsByPeriodAndGroup(t *testing.T) {
 	ctx, s := context.Background(), fresh(t)
 	live := attempt("k1", 0, "a", tasks.Retry, tasks.Ambiguous, 0)
 	live.Queue, live.Call.Units = "recognize.live", 5
-	moved := attempt("k1", 0, "b", tasks.Done, tasks.Match, 10) // the same task, from another group's queue
+	moved := attempt("k1", 0, "b", tasks.Done, tasks.Match, 10) // the same task in another group's queue
 	moved.Queue = "recognize.backfill"
 	settleAll(t, s, live, moved, attempt("k2", 0, "c", tasks.Done, tasks.Match, 20), attempt("k3", 0, "d", tasks.Done, tasks.Match, 30))
 	for name, row := range map[string]struct {
 		spending store.CallFilter
 		want     int64
 	}{
-		"all":                        {store.CallFilter{}, 8},
-		"the group that paid":        {store.CallFilter{Group: "live"}, 5},
-		"the other group":            {store.CallFilter{Group: "backfill"}, 1},
-		"part of a name is no group": {store.CallFilter{Group: "%"}, 0},
-		"by period":                  {store.CallFilter{Since: start.Add(10 * time.Millisecond), Until: start.Add(30 * time.Millisecond)}, 2},
-		"by source":                  {store.CallFilter{Source: "nobody"}, 0},
-		"by path":                    {store.CallFilter{Source: "main", Path: tasks.Recognize}, 8},
+		"all":                      {store.CallFilter{}, 8},
+		"the group that paid":      {store.CallFilter{Group: "live"}, 5},
+		"another group":            {store.CallFilter{Group: "backfill"}, 1},
+		"wildcards are plain text": {store.CallFilter{Group: "%"}, 0},
+		"by period":                {store.CallFilter{Since: start.Add(10 * time.Millisecond), Until: start.Add(30 * time.Millisecond)}, 2},
+		"by unknown source":        {store.CallFilter{Source: "nobody"}, 0},
+		"by path":                  {store.CallFilter{Source: "main", Path: tasks.Recognize}, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spent, err := s.Spent(ctx, row.spending)
@@ -39,7 +39,7 @@ func TestSpentSumsUnitsByPeriodAndGroup(t *testing.T) {
 	}
 }
 
-func TestCallsAreFiltered(t *testing.T) {
+func TestCallsMatchTheirFilter(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)
 	backup, live := attempt("k", 0, "b", tasks.Retry, tasks.Ambiguous, 10), attempt("k2", 0, "c", tasks.Done, tasks.Match, 20)
@@ -56,7 +56,7 @@ func TestCallsAreFiltered(t *testing.T) {
 		"by group":          {store.CallFilter{Group: "live"}, []string{"c"}},
 		"by path":           {store.CallFilter{Path: tasks.Upload}, nil},
 		"by period":         {store.CallFilter{Since: start.Add(time.Millisecond), Until: start.Add(20 * time.Millisecond)}, []string{"b"}},
-		"the first":         {store.CallFilter{Limit: 1}, []string{"a"}},
+		"limit":             {store.CallFilter{Limit: 1}, []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := s.Calls(ctx, row.filter)
@@ -70,7 +70,7 @@ func TestCallsAreFiltered(t *testing.T) {
 	}
 }
 
-func TestTasksAreFiltered(t *testing.T) {
+func TestTasksMatchTheirFilter(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)
 	tomb := attempt("tomb", 0, "b", tasks.Archive, tasks.InvalidAudio, 10)
@@ -82,20 +82,20 @@ func TestTasksAreFiltered(t *testing.T) {
 		filter store.TaskFilter
 		want   []string
 	}{
-		"all, the longest unchanged first": {store.TaskFilter{}, []string{"done", "tomb", "wait", "stop"}},
-		"by verdict":                       {store.TaskFilter{Verdict: tasks.Archive}, []string{"tomb", "stop"}},
-		"by outcome":                       {store.TaskFilter{Outcome: tasks.Quota}, []string{"stop"}},
-		"by path":                          {store.TaskFilter{Path: tasks.Upload}, nil},
-		"by queue":                         {store.TaskFilter{Queue: "recognize"}, []string{"done", "tomb", "wait", "stop"}},
-		"by source":                        {store.TaskFilter{Source: "backup"}, []string{"tomb"}},
-		"by text, any case":                {store.TaskFilter{Text: "BROKEN"}, []string{"tomb"}},
-		"wildcards are only characters":    {store.TaskFilter{Text: "0%_b"}, []string{"tomb"}},
-		"by key":                           {store.TaskFilter{Text: "wai"}, []string{"wait"}},
-		"finished":                         {store.TaskFilter{Finished: &yes}, []string{"done", "tomb", "stop"}},
-		"unfinished":                       {store.TaskFilter{Finished: &no}, []string{"wait"}},
-		"replayable":                       {store.TaskFilter{Replayable: true}, []string{"stop"}},
-		"by age":                           {store.TaskFilter{Until: start.Add(20 * time.Millisecond)}, []string{"done", "tomb"}},
-		"the next page":                    {store.TaskFilter{AfterAt: start.Add(10 * time.Millisecond), AfterKey: "tomb", Limit: 1}, []string{"wait"}},
+		"all, oldest change first": {store.TaskFilter{}, []string{"done", "tomb", "wait", "stop"}},
+		"by verdict":               {store.TaskFilter{Verdict: tasks.Archive}, []string{"tomb", "stop"}},
+		"by outcome":               {store.TaskFilter{Outcome: tasks.Quota}, []string{"stop"}},
+		"by path":                  {store.TaskFilter{Path: tasks.Upload}, nil},
+		"by queue":                 {store.TaskFilter{Queue: "recognize"}, []string{"done", "tomb", "wait", "stop"}},
+		"by source":                {store.TaskFilter{Source: "backup"}, []string{"tomb"}},
+		"by text, ignoring case":   {store.TaskFilter{Text: "BROKEN"}, []string{"tomb"}},
+		"wildcards are plain text": {store.TaskFilter{Text: "0%_b"}, []string{"tomb"}},
+		"by key":                   {store.TaskFilter{Text: "wai"}, []string{"wait"}},
+		"finished":                 {store.TaskFilter{Finished: &yes}, []string{"done", "tomb", "stop"}},
+		"unfinished":               {store.TaskFilter{Finished: &no}, []string{"wait"}},
+		"replayable":               {store.TaskFilter{Replayable: true}, []string{"stop"}},
+		"by time of last change":   {store.TaskFilter{Until: start.Add(20 * time.Millisecond)}, []string{"done", "tomb"}},
+		"next page":                {store.TaskFilter{AfterAt: start.Add(10 * time.Millisecond), AfterKey: "tomb", Limit: 1}, []string{"wait"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := s.Tasks(ctx, row.filter)

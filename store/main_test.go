@@ -22,10 +22,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// start is the time the tests' rows begin at.
+// start is the time of the earliest rows in the tests.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// open opens a store on a file and closes it with the test.
+// open opens a store. The store is closed when the test ends.
 func open(t testing.TB, file string) *store.Store {
 	t.Helper()
 	s, err := store.Open(context.Background(), config(file))
@@ -37,17 +37,17 @@ func open(t testing.TB, file string) *store.Store {
 func config(file string) store.Config {
 	cfg := store.DefaultConfig()
 	cfg.URL = "sqlite:" + file
-	cfg.BusyTimeout = time.Minute // a slow machine is not what the tests are about
+	cfg.BusyTimeout = time.Minute // tests must not fail on a slow machine
 	return cfg
 }
 
-// fresh is a store on an empty file of its own.
+// fresh returns a store on a new file.
 func fresh(t testing.TB) *store.Store {
 	t.Helper()
 	return open(t, filepath.Join(t.TempDir(), "reprise.db"))
 }
 
-// attempt is a settlement with a call, made n milliseconds after start.
+// attempt returns a settlement with a call, n milliseconds after start.
 func attempt(key string, generation int64, id string, v tasks.Verdict, o tasks.Outcome, n int) store.Settlement {
 	at := start.Add(time.Duration(n) * time.Millisecond)
 	st := store.Settlement{
@@ -65,7 +65,7 @@ func attempt(key string, generation int64, id string, v tasks.Verdict, o tasks.O
 	return st
 }
 
-func standing(t testing.TB, s *store.Store, key string) store.TaskStatus {
+func status(t testing.TB, s *store.Store, key string) store.TaskStatus {
 	t.Helper()
 	st, err := s.TaskStatus(context.Background(), key)
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"reprise/store"
 )
 
-func TestNamesAreThoseOfTheNewestSubmissions(t *testing.T) {
+func TestNamesComeFromTheNewestSubmissions(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)
 	named := func(id, key, name string, age time.Duration) store.Submission {

@@ -21,11 +21,11 @@ func TestOpenMigratesAnEmptyFileOnce(t *testing.T) {
 	first := open(t, file)
 	require.NoError(t, first.Settle(context.Background(), attempt("k", 0, "a", tasks.Done, tasks.Match, 1)))
 	second := open(t, file)
-	require.True(t, standing(t, second, "k").Finished)
+	require.True(t, status(t, second, "k").Finished)
 
 	info, err := os.Stat(file)
 	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "payloads are for this user only")
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "only this user may read payloads")
 
 	for pragma, want := range map[string]string{
 		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "60000",
@@ -36,7 +36,7 @@ func TestOpenMigratesAnEmptyFileOnce(t *testing.T) {
 	}
 }
 
-func TestOpenErrorsAreOneSentence(t *testing.T) {
+func TestOpenErrorIsOneLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	noDatabase := filepath.Join(dir, "notes.txt")
@@ -51,13 +51,13 @@ func TestOpenErrorsAreOneSentence(t *testing.T) {
 	}()
 	for name, row := range map[string]struct{ url, want string }{
 		"a folder":                 {"sqlite:" + dir, "is a folder, must be a file"},
-		"no database":              {"sqlite:" + noDatabase, "the file is not a SQLite database"},
+		"not a database":           {"sqlite:" + noDatabase, "the file is not a SQLite database"},
 		"newer schema":             {"sqlite:" + newer, "is newer than version"},
-		"folder cannot be made":    {"sqlite:" + noDatabase + "/sub/reprise.db", "not a directory"},
+		"folder cannot be created": {"sqlite:" + noDatabase + "/sub/reprise.db", "not a directory"},
 		"memory":                   {"sqlite::memory:", "results need a file"},
 		"no scheme":                {"reprise.db", "must be sqlite:PATH"},
-		"PostgreSQL, not yet":      {"postgres://app:secret@db/app", "does not support PostgreSQL"},
-		"unknown scheme, password": {"mysql://app:secret@db/app", "unknown scheme"},
+		"PostgreSQL":               {"postgres://app:secret@db/app", "does not support PostgreSQL"},
+		"unknown scheme":           {"mysql://app:secret@db/app", "unknown scheme"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +67,7 @@ func TestOpenErrorsAreOneSentence(t *testing.T) {
 			require.ErrorContains(t, err, row.want)
 			require.ErrorContains(t, err, "open store")
 			require.NotContains(t, err.Error(), "secret")
-			require.NotContains(t, err.Error(), "\n", "one sentence")
+			require.NotContains(t, err.Error(), "\n", "one line")
 		})
 	}
 }
@@ -80,7 +80,7 @@ func TestOpenWaitsForAnotherMigration(t *testing.T) {
 	_, err = conn.ExecContext(context.Background(), "BEGIN EXCLUSIVE")
 	require.NoError(t, err)
 	waited := false
-	for within := 50 * time.Millisecond; !waited && within < time.Minute; within *= 4 { // the first may be over before the lock is asked for
+	for within := 50 * time.Millisecond; !waited && within < time.Minute; within *= 4 { // a short deadline may end before Open reaches the lock
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		_, err = store.Open(ctx, config(file))
 		cancel()
@@ -95,7 +95,7 @@ func TestOpenWaitsForAnotherMigration(t *testing.T) {
 	require.NoError(t, open(t, file).Ping(context.Background()))
 }
 
-func TestOpenNamesInvalidSettings(t *testing.T) {
+func TestValidateNamesInvalidSettings(t *testing.T) {
 	t.Parallel()
 	err := store.Config{URL: "sqlite:x.db", BusyTimeout: -time.Second, MaxConns: 1}.Validate()
 	require.ErrorContains(t, err, "busy_timeout")
@@ -108,7 +108,7 @@ func TestClosedStoreIsUnavailable(t *testing.T) {
 	s, err := store.Open(context.Background(), config(filepath.Join(t.TempDir(), "reprise.db")))
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	require.NoError(t, s.Close(), "closing twice is harmless")
+	require.NoError(t, s.Close(), "Close may be called twice")
 	_, readErr := s.TaskStatus(context.Background(), "k")
 	for _, err := range []error{
 		readErr, s.Ping(context.Background()),
@@ -119,7 +119,7 @@ func TestClosedStoreIsUnavailable(t *testing.T) {
 	}
 }
 
-// raw opens the file beside the store, as another program would.
+// raw opens a SQLite file without the store, as another program would.
 func raw(t *testing.T, file, options string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+file+"?"+options)

@@ -15,26 +15,25 @@ import (
 	"reprise/tasks"
 )
 
-// state is all a store says about a key, without when it was first seen.
+// state is all that a store returns about a key, except CreatedAt.
 type state struct {
-	Standing store.TaskStatus
-	Calls    []store.Call
-	History  []store.Result
+	Status  store.TaskStatus
+	Calls   []store.Call
+	History []store.Result
 }
 
 func stateOf(t testing.TB, s *store.Store, key string) state {
 	t.Helper()
 	history, err := s.History(context.Background(), key)
 	require.NoError(t, err)
-	st := state{Standing: standing(t, s, key), Calls: calls(t, s, key), History: history}
-	st.Standing.CreatedAt = time.Time{}
+	st := state{Status: status(t, s, key), Calls: calls(t, s, key), History: history}
+	st.Status.CreatedAt = time.Time{}
 	return st
 }
 
 var finishes = []tasks.Verdict{tasks.Done, tasks.Archive, tasks.Hold}
 
-// anySettlement draws one of a few attempts of a few generations, so that
-// repeats, contradictions and late reports are common.
+// anySettlement draws from few attempts and generations, so that repeats, contradictions and late reports are common.
 func anySettlement(t *rapid.T, key string, n int) store.Settlement {
 	verdict := rapid.SampledFrom(append([]tasks.Verdict{""}, tasks.Verdicts...)).Draw(t, "verdict")
 	outcome := rapid.SampledFrom([]tasks.Outcome{tasks.Match, tasks.Crash, tasks.Ambiguous, tasks.Unavailable}).Draw(t, "outcome")
@@ -47,7 +46,7 @@ func anySettlement(t *rapid.T, key string, n int) store.Settlement {
 	return st
 }
 
-// Whatever was settled, settling any of it again, in any order, changes nothing.
+// Settlements that contradict each other are repeated in a random order.
 func TestSettlingAgainChangesNothing(t *testing.T) {
 	t.Parallel()
 	s, run := fresh(t), 0
@@ -58,7 +57,7 @@ func TestSettlingAgainChangesNothing(t *testing.T) {
 		for n := range rapid.IntRange(1, 8).Draw(rt, "settlements") {
 			settled = append(settled, anySettlement(rt, key, rapid.IntRange(0, n+1).Draw(rt, "at")))
 		}
-		require.NoError(t, s.Settle(context.Background(), settled...)) // one after another, one disk sync
+		require.NoError(t, s.Settle(context.Background(), settled...)) // in order, in one transaction
 		before := stateOf(t, s, key)
 		again := rapid.SliceOfN(rapid.SampledFrom(settled), 1, 12).Draw(rt, "again")
 		require.NoError(t, s.Settle(context.Background(), again...))
@@ -68,25 +67,24 @@ func TestSettlingAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// When attempts do not contradict each other (one verdict per generation, and
-// presumptions only about the attempt that gave it), the order of arrival does
-// not matter.
-func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
+// The settlements do not contradict each other: each generation has one final verdict, and every presumption is about
+// the attempt of that verdict.
+func TestConsistentSettlementsGiveTheSameStateInEveryOrder(t *testing.T) {
 	t.Parallel()
 	s, run := fresh(t), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		run++
-		plan := harmony(rt)
-		one := arrive(t, s, fmt.Sprintf("k%d-one", run), plan)
-		other := arrive(t, s, fmt.Sprintf("k%d-other", run), rapid.Permutation(plan).Draw(rt, "order"))
+		plan := consistent(rt)
+		one := settleAs(t, s, fmt.Sprintf("k%d-one", run), plan)
+		other := settleAs(t, s, fmt.Sprintf("k%d-other", run), rapid.Permutation(plan).Draw(rt, "order"))
 		if diff := cmp.Diff(one, other); diff != "" {
-			rt.Fatalf("another order gave another state: %s", diff)
+			rt.Fatalf("the order of the settlements changed the state: %s", diff)
 		}
 	})
 }
 
-// harmony draws settlements that do not contradict each other.
-func harmony(rt *rapid.T) []store.Settlement {
+// consistent draws settlements that do not contradict each other.
+func consistent(rt *rapid.T) []store.Settlement {
 	var plan []store.Settlement
 	add := func(generation int64, id string, v tasks.Verdict, o tasks.Outcome) {
 		plan = append(plan, attempt("?", generation, id, v, o, len(plan)+1))
@@ -109,9 +107,8 @@ func harmony(rt *rapid.T) []store.Settlement {
 	return plan
 }
 
-// arrive settles a plan in its order under a key of its own and returns the
-// state without that key.
-func arrive(t testing.TB, s *store.Store, key string, plan []store.Settlement) state {
+// settleAs settles a plan under a key and returns the state of the task without the key.
+func settleAs(t testing.TB, s *store.Store, key string, plan []store.Settlement) state {
 	t.Helper()
 	own := make([]store.Settlement, len(plan))
 	for i, st := range plan {
@@ -122,7 +119,7 @@ func arrive(t testing.TB, s *store.Store, key string, plan []store.Settlement) s
 	}
 	require.NoError(t, s.Settle(context.Background(), own...))
 	got := stateOf(t, s, key)
-	got.Standing.Key = ""
+	got.Status.Key = ""
 	for i := range got.Calls {
 		got.Calls[i].Key, got.Calls[i].AttemptID = "", got.Calls[i].AttemptID[len(key):]
 	}
@@ -132,10 +129,9 @@ func arrive(t testing.TB, s *store.Store, key string, plan []store.Settlement) s
 	return got
 }
 
-// Two handles on one file (two workers), 32 goroutines, contradicting verdicts:
-// every call is kept, each key has exactly one verdict, and no caller sees an
-// error.
-func TestTwoStoresOnOneFileAgree(t *testing.T) {
+// 32 goroutines settle contradicting verdicts through two stores, as two workers do. Every call must be kept, each key
+// must have one verdict, and no caller may get an error.
+func TestTwoStoresOnOneFileAgreeOnTheFirstVerdict(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reprise.db")
 	stores := []*store.Store{open(t, file), open(t, file)}
@@ -164,8 +160,8 @@ func TestTwoStoresOnOneFileAgree(t *testing.T) {
 		require.Equal(t, one, other)
 		require.Len(t, one.Calls, goroutines)
 		require.Len(t, one.History, 1)
-		require.Equal(t, one.History[0].Verdict, one.Standing.Verdict)
-		require.Equal(t, one.History[0].Reason, one.Standing.Reason)
-		require.JSONEq(t, fmt.Sprintf(`{"by":%q}`, one.History[0].AttemptID), string(one.Standing.Result))
+		require.Equal(t, one.History[0].Verdict, one.Status.Verdict)
+		require.Equal(t, one.History[0].Reason, one.Status.Reason)
+		require.JSONEq(t, fmt.Sprintf(`{"by":%q}`, one.History[0].AttemptID), string(one.Status.Result))
 	}
 }

@@ -28,7 +28,7 @@ func TestRegisterReturnsTheStatusOfEachKey(t *testing.T) {
 	require.NoError(t, s.Settle(ctx, tomb))
 
 	batch := []store.Submission{submission("s1", "b", "new"), submission("s2", "b", "done"), submission("s3", "b", "tomb"), submission("s4", "b", "new")}
-	for range 2 { // repeated after a crash: nothing changes
+	for range 2 { // the second run repeats the first, as after a crash
 		got, err := s.Register(ctx, batch)
 		require.NoError(t, err)
 		require.Len(t, got, 4)
@@ -72,12 +72,12 @@ func TestRegisterKeepsTheNewestPayloadAndTheFirstQueue(t *testing.T) {
 	payload, err := s.Payload(ctx, "k")
 	require.NoError(t, err)
 	require.Equal(t, "signed anew", string(payload))
-	require.Equal(t, "recognize.live", standing(t, s, "k").Queue)
+	require.Equal(t, "recognize.live", status(t, s, "k").Queue)
 	_, err = s.Payload(ctx, "nobody")
 	require.ErrorIs(t, err, store.ErrUnknownKey)
 }
 
-func TestFreshSubmissionIsNotCached(t *testing.T) {
+func TestRegisterDoesNotMarkFreshSubmissionsAsCached(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)
 	require.NoError(t, s.Settle(ctx, attempt("k", 0, "a", tasks.Done, tasks.Match, 1)))
@@ -91,18 +91,18 @@ func TestFreshSubmissionIsNotCached(t *testing.T) {
 	require.False(t, rows[0].Submission.Cached)
 }
 
-func TestLargeBatchIsReadCompletelyAndInOrder(t *testing.T) {
+func TestBatchReturnsLargeBatchesCompletelyAndInOrder(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), fresh(t)
-	const n = 1100 // more than a page
+	const n = 1100 // more than the default limit of a list
 	subs := make([]store.Submission, n)
 	for i := range subs {
 		subs[i] = submission(fmt.Sprintf("s%05d", i), "big", fmt.Sprintf("k%d", i/2))
 		subs[i].At = start.Add(time.Duration(i/100) * time.Millisecond)
 	}
-	standings, err := s.Register(ctx, subs)
+	statuses, err := s.Register(ctx, subs)
 	require.NoError(t, err)
-	require.Len(t, standings, n)
+	require.Len(t, statuses, n)
 	rows, err := s.Batch(ctx, "big")
 	require.NoError(t, err)
 	require.Len(t, rows, n)
@@ -132,5 +132,5 @@ func TestRegisterRejectsInvalidSubmissions(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrInvalid, name)
 		require.NotContains(t, err.Error(), "secret", name)
 	}
-	require.False(t, standing(t, s, "k").Known)
+	require.False(t, status(t, s, "k").Known)
 }

@@ -13,7 +13,7 @@ import (
 	"reprise/tasks"
 )
 
-// settleAll settles one after another.
+// settleAll commits the settlements one by one, in order.
 func settleAll(t testing.TB, s *store.Store, settlements ...store.Settlement) {
 	t.Helper()
 	for _, st := range settlements {
@@ -21,7 +21,7 @@ func settleAll(t testing.TB, s *store.Store, settlements ...store.Settlement) {
 	}
 }
 
-func TestFinishedSettlementIsStoredCompletely(t *testing.T) {
+func TestSettleStoresEveryField(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	price, cost := 0.0035, 0.007
@@ -36,14 +36,14 @@ func TestFinishedSettlementIsStoredCompletely(t *testing.T) {
 		Known: true, Key: "k", Finished: true, Verdict: tasks.Done, Outcome: tasks.Match, Reason: "match of a",
 		Result: st.Result, Path: tasks.Recognize, Queue: "recognize",
 		CreatedAt: st.At, AttemptedAt: st.At, UpdatedAt: st.At, FinishedAt: st.At,
-	}, standing(t, s, "k"))
+	}, status(t, s, "k"))
 	require.Equal(t, []store.Call{*st.Call}, calls(t, s, "k"))
 	payload, err := s.Payload(context.Background(), "k")
 	require.NoError(t, err)
-	require.Equal(t, st.Payload, payload, "bytes, not text")
+	require.Equal(t, st.Payload, payload, "a payload is bytes, not text")
 }
 
-func TestUnknownPriceStaysUnknown(t *testing.T) {
+func TestUnknownPriceIsStoredAsNULL(t *testing.T) {
 	t.Parallel()
 	s, zero := fresh(t), 0.0
 	known := attempt("k", 0, "b", tasks.Retry, tasks.Unavailable, 2)
@@ -55,7 +55,7 @@ func TestUnknownPriceStaysUnknown(t *testing.T) {
 	require.Equal(t, &zero, got[1].Cost)
 }
 
-// countingCase settles in order and says which attempt the task then shows.
+// countingCase has settlements in their order and the task status that must result.
 type countingCase struct {
 	settle     []store.Settlement
 	generation int64
@@ -74,51 +74,51 @@ func withoutCall(st store.Settlement) store.Settlement {
 }
 
 var countingCases = map[string]countingCase{
-	"a retry shows but does not finish": {
+	"a retry does not finish the task": {
 		[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Unavailable, false, 1},
-	"the later of two retries shows, whatever the order": {
+	"of two retries the later one counts, in any order": {
 		[]store.Settlement{k(0, "b", tasks.Snooze, tasks.Throttled, 2), k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Throttled, false, 2},
-	"of two retries in one millisecond the first shows": {
+	"of two retries in one millisecond the first one counts": {
 		[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1), k(0, "b", tasks.Snooze, tasks.Throttled, 1)}, 0, tasks.Unavailable, false, 2},
-	"a presumption without a call yields to nobody": {
+	"a presumed crash without an attempt id is not replaced": {
 		[]store.Settlement{withoutCall(k(0, "", tasks.Archive, tasks.Crash, 1)), withoutCall(k(0, "", tasks.Archive, tasks.Expired, 2))}, 0, tasks.Crash, true, 0},
-	"a retry that arrives late does not open a finished task": {
+	"a late retry does not reopen a finished task": {
 		[]store.Settlement{k(0, "b", tasks.Done, tasks.Match, 2), k(0, "a", tasks.Retry, tasks.Unavailable, 9)}, 0, tasks.Match, true, 2},
-	"the first verdict wins, the second call is kept": {
+	"the first verdict counts, and both calls are kept": {
 		[]store.Settlement{k(0, "a", tasks.Done, tasks.NoMatch, 1), k(0, "b", tasks.Archive, tasks.InvalidAudio, 2)}, 0, tasks.NoMatch, true, 2},
-	"an attempt that settles twice counts once": {
+	"the second verdict of an attempt does not count": {
 		[]store.Settlement{k(0, "a", tasks.Done, tasks.NoMatch, 1), k(0, "a", tasks.Done, tasks.Match, 2)}, 0, tasks.NoMatch, true, 1},
-	"a presumed crash yields to the attempt itself": {
+	"the attempt's own verdict replaces a presumed crash": {
 		[]store.Settlement{k(0, "a", tasks.Archive, tasks.Crash, 2), k(0, "a", tasks.Done, tasks.Match, 1)}, 0, tasks.Match, true, 1},
-	"a crash found later does not undo the attempt's own verdict": {
+	"a presumed crash does not replace the attempt's own verdict": {
 		[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 1), k(0, "a", tasks.Archive, tasks.Crash, 2)}, 0, tasks.Match, true, 1},
-	"a crashed retry yields to the attempt's own verdict": {
+	"the attempt's own verdict replaces a presumed crash with retry": {
 		[]store.Settlement{k(0, "a", tasks.Retry, tasks.Crash, 2), k(0, "a", tasks.Done, tasks.Match, 1)}, 0, tasks.Match, true, 1},
-	"a presumed crash does not yield to another attempt": {
+	"another attempt's verdict does not replace a presumed crash": {
 		[]store.Settlement{k(0, "a", tasks.Archive, tasks.Crash, 1), k(0, "b", tasks.Done, tasks.Match, 2)}, 0, tasks.Crash, true, 2},
-	"a held upload yields to the attempt itself": {
+	"the attempt's own verdict replaces a hold": {
 		[]store.Settlement{k(0, "a", tasks.Hold, tasks.Ambiguous, 1), k(0, "a", tasks.Done, tasks.Uploaded, 2)}, 0, tasks.Uploaded, true, 1},
-	"an older generation changes nothing": {
+	"an older generation does not change the task row": {
 		[]store.Settlement{k(1, "b", tasks.Retry, tasks.Throttled, 2), k(0, "a", tasks.Done, tasks.Match, 9)}, 1, tasks.Throttled, false, 2},
-	"a newer generation than the row's counts": {
+	"a retry of a newer generation counts": {
 		[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 5), k(2, "b", tasks.Retry, tasks.Throttled, 1)}, 2, tasks.Throttled, false, 2},
-	"a newer finished generation counts": {
+	"a final verdict of a newer generation counts": {
 		[]store.Settlement{k(0, "a", tasks.Done, tasks.Match, 5), k(2, "b", tasks.Done, tasks.NoMatch, 1)}, 2, tasks.NoMatch, true, 2},
-	"a call without a verdict leaves the task alone": {
+	"a call without a verdict does not change the task row": {
 		[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1), k(0, "b", "", tasks.Authentication, 2)}, 0, tasks.Unavailable, false, 2},
-	"a verdict without a call": {
+	"a verdict without a call counts": {
 		[]store.Settlement{withoutCall(k(0, "x", tasks.Archive, tasks.Expired, 9))}, 0, tasks.Expired, true, 0},
 }
 
-func TestTaskRowShowsTheSettlementThatCounts(t *testing.T) {
+func TestTaskRowShowsTheDecidingSettlement(t *testing.T) {
 	t.Parallel()
 	for name, row := range countingCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := fresh(t)
-			for range 2 { // and all of it once more: nothing changes
+			for range 2 { // the repetition must not change anything
 				settleAll(t, s, row.settle...)
-				st := standing(t, s, "k")
+				st := status(t, s, "k")
 				require.Equal(t, row.generation, st.Generation)
 				require.Equal(t, row.outcome, st.Outcome)
 				require.Equal(t, row.finished, st.Finished)
@@ -145,12 +145,12 @@ func TestHistoryKeepsTheResultOfEveryGeneration(t *testing.T) {
 	for range 2 {
 		generation, err := s.Reopen(ctx, "k", 0)
 		require.NoError(t, err)
-		require.EqualValues(t, 1, generation, "reopening again after a crash changes nothing")
+		require.EqualValues(t, 1, generation, "a repeated Reopen changes nothing")
 	}
-	st := standing(t, s, "k")
+	st := status(t, s, "k")
 	require.False(t, st.Finished)
 	require.Empty(t, st.Verdict)
-	require.Nil(t, st.Result, "the result belongs to the generation before")
+	require.Nil(t, st.Result, "the result belongs to the earlier generation")
 	require.True(t, st.FinishedAt.IsZero())
 
 	settleAll(t, s, attempt("k", 1, "b", tasks.Done, tasks.Match, 2))
@@ -169,8 +169,8 @@ func TestReopenDoesNotChangeUnfinishedAndUnknownTasks(t *testing.T) {
 	settleAll(t, s, attempt("k", 3, "a", tasks.Retry, tasks.Unavailable, 1))
 	generation, err := s.Reopen(ctx, "k", 3)
 	require.NoError(t, err)
-	require.EqualValues(t, 3, generation, "an unfinished task may have a call on its way")
-	require.Equal(t, tasks.Retry, standing(t, s, "k").Verdict)
+	require.EqualValues(t, 3, generation, "an unfinished task may have a call in flight")
+	require.Equal(t, tasks.Retry, status(t, s, "k").Verdict)
 	_, err = s.Reopen(ctx, "nobody", 0)
 	require.ErrorIs(t, err, store.ErrUnknownKey)
 }
@@ -181,12 +181,12 @@ func TestReopenClearsATombstone(t *testing.T) {
 	tomb := attempt("k", 0, "a", tasks.Archive, tasks.InvalidAudio, 1)
 	tomb.Final = true
 	settleAll(t, s, tomb)
-	require.True(t, standing(t, s, "k").Final)
+	require.True(t, status(t, s, "k").Final)
 	_, err := s.Reopen(ctx, "k", 0)
 	require.NoError(t, err)
-	require.False(t, standing(t, s, "k").Final)
+	require.False(t, status(t, s, "k").Final)
 	settleAll(t, s, tomb)
-	require.False(t, standing(t, s, "k").Finished, "a repeat of the old generation does not bury it again")
+	require.False(t, status(t, s, "k").Finished, "a repeated settlement of the old generation does not restore the tombstone")
 }
 
 func TestSettleRejectsInvalidSettlements(t *testing.T) {
@@ -216,15 +216,15 @@ func TestSettleRejectsInvalidSettlements(t *testing.T) {
 		require.False(t, store.IsUnavailable(err), name)
 		require.NotContains(t, err.Error(), "secret", name)
 	}
-	require.False(t, standing(t, s, "fine").Known, "all of one caller or none")
-	require.NoError(t, s.Settle(context.Background()), "nothing to do")
+	require.False(t, status(t, s, "fine").Known, "one invalid settlement rejects all of its caller")
+	require.NoError(t, s.Settle(context.Background()), "no settlements are no error")
 }
 
-func TestInvalidUTF8IsStoredAsValidUTF8(t *testing.T) {
+func TestSettleReplacesInvalidUTF8AndNUL(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	st := attempt("k", 0, "a", tasks.Archive, tasks.Unknown, 1)
 	st.Reason = "unknown: \xff\x00 odd"
 	settleAll(t, s, st)
-	require.Equal(t, "unknown: \uFFFD\uFFFD odd", standing(t, s, "k").Reason)
+	require.Equal(t, "unknown: \uFFFD\uFFFD odd", status(t, s, "k").Reason)
 }

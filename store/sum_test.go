@@ -54,7 +54,7 @@ func TestSumCallsByQuarterHour(t *testing.T) {
 	require.Equal(t, second.Call.At, sums[1].Start)
 }
 
-func TestLastCallIsTheLatest(t *testing.T) {
+func TestLastCallReturnsTheLatestCall(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	_, found, err := s.LastCall(t.Context(), "k1")
@@ -67,7 +67,7 @@ func TestLastCallIsTheLatest(t *testing.T) {
 	require.Equal(t, "b", last.AttemptID)
 }
 
-func TestTasksAreCountedByOutcomeAndReopenedOnesFound(t *testing.T) {
+func TestReplayableTasksAreCountedAndReopenedTasksAreFound(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	settleAll(t, s, attempt("k1", 0, "a", tasks.Archive, tasks.Quota, 0), attempt("k2", 0, "b", tasks.Archive, tasks.Quota, 10),
@@ -84,5 +84,5 @@ func TestTasksAreCountedByOutcomeAndReopenedOnesFound(t *testing.T) {
 	found, err := s.Tasks(t.Context(), store.TaskFilter{Reopened: true})
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	require.Equal(t, "k1", found[0].Key, "k2 was tried since")
+	require.Equal(t, "k1", found[0].Key, "k2 was attempted after it was reopened")
 }

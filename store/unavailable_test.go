@@ -38,7 +38,7 @@ func TestStoreLockedByAnotherProcessIsUnavailableAndRecovers(t *testing.T) {
 		require.True(t, store.IsUnavailable(err), lock)
 		_, err = s.Reopen(ctx, "k", 0)
 		require.True(t, store.IsUnavailable(err), lock)
-		require.False(t, standing(t, s, "k").Known, "reading goes on while another one writes")
+		require.False(t, status(t, s, "k").Known, "reads work while another process writes")
 
 		_, err = conn.ExecContext(ctx, "ROLLBACK")
 		require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestStoreLockedByAnotherProcessIsUnavailableAndRecovers(t *testing.T) {
 		require.NoError(t, s.Ping(ctx))
 	}
 	require.NoError(t, s.Settle(ctx, done))
-	require.True(t, standing(t, s, "k").Finished)
+	require.True(t, status(t, s, "k").Finished)
 }
 
 func TestExceededDeadlineInALockedStoreIsUnavailable(t *testing.T) {
@@ -66,20 +66,20 @@ func TestExceededDeadlineInALockedStoreIsUnavailable(t *testing.T) {
 	defer cancel()
 	err = s.Settle(ctx, attempt("k", 0, "a", tasks.Done, tasks.Match, 1))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.True(t, store.IsUnavailable(err), "too late is unavailable")
+	require.True(t, store.IsUnavailable(err), "an exceeded deadline means unavailable")
 
 	cancelled, stop := context.WithCancel(context.Background())
 	stop()
 	err = s.Settle(cancelled, attempt("k", 0, "b", tasks.Done, tasks.Match, 1))
 	require.ErrorIs(t, err, context.Canceled)
-	require.False(t, store.IsUnavailable(err), "a caller that stops says nothing about the store")
+	require.False(t, store.IsUnavailable(err), "a cancelled caller does not mean unavailable")
 
 	_, err = conn.ExecContext(context.Background(), "ROLLBACK")
 	require.NoError(t, err)
 	require.NoError(t, conn.Close())
 }
 
-func TestIsUnavailableIsFalseForProgrammingErrors(t *testing.T) {
+func TestIsUnavailableSeparatesStoreFailuresFromProgrammingErrors(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	file := filepath.Join(t.TempDir(), "reprise.db")

@@ -1,6 +1,6 @@
--- Types are those SQLite and PostgreSQL both accept: BIGINT for counts and for
--- instants (milliseconds since the Unix epoch, UTC), BYTEA for bytes, BOOLEAN,
--- DOUBLE PRECISION, TEXT. An unknown instant, price or cost is NULL, never 0.
+-- SQLite and PostgreSQL accept all types: BIGINT for counts and for times
+-- (milliseconds since the Unix epoch, UTC), BYTEA for bytes, BOOLEAN,
+-- DOUBLE PRECISION, TEXT. An unknown time, price or cost is NULL, never 0.
 
 -- +goose Up
 
@@ -28,7 +28,7 @@ CREATE TABLE task (
     verdict      TEXT    NOT NULL DEFAULT '',    -- of the last attempt; '' before the first
     outcome      TEXT    NOT NULL DEFAULT '',
     reason       TEXT    NOT NULL DEFAULT '',
-    final        BOOLEAN NOT NULL DEFAULT FALSE, -- tombstone: only force opens it again
+    final        BOOLEAN NOT NULL DEFAULT FALSE, -- tombstone: only force reopens it
     created_at   BIGINT  NOT NULL,
     attempted_at BIGINT,                         -- last attempt of this generation
     updated_at   BIGINT  NOT NULL,
@@ -47,7 +47,7 @@ CREATE TABLE submission (
     external_id TEXT    NOT NULL DEFAULT '',
     name        TEXT    NOT NULL DEFAULT '',
     metadata    TEXT,                            -- JSON
-    cached      BOOLEAN NOT NULL DEFAULT FALSE,  -- answered from the store, costs 0
+    cached      BOOLEAN NOT NULL DEFAULT FALSE,  -- needed no call, costs 0
     created_at  BIGINT  NOT NULL
 );
 CREATE INDEX submission_by_batch ON submission (batch, created_at, id);
@@ -58,7 +58,7 @@ CREATE INDEX submission_by_key ON submission (key);
 CREATE TABLE result (
     key         TEXT    NOT NULL REFERENCES task (key),
     generation  BIGINT  NOT NULL,
-    attempt_id  TEXT    NOT NULL DEFAULT '',     -- the attempt of the verdict; '' without a call
+    attempt_id  TEXT    NOT NULL DEFAULT '',     -- of the verdict; '' without a call
     verdict     TEXT    NOT NULL,
     outcome     TEXT    NOT NULL,
     reason      TEXT    NOT NULL DEFAULT '',
@@ -68,8 +68,8 @@ CREATE TABLE result (
     PRIMARY KEY (key, generation)
 );
 
--- One row per call to AudD, with its cost. No foreign key, because the rows outlive
--- a deleted task.
+-- One row per call to AudD, with its cost. The table has no foreign key, because
+-- a call row stays when its task is deleted.
 CREATE TABLE call (
     attempt_id      TEXT    NOT NULL PRIMARY KEY,
     key             TEXT    NOT NULL,
@@ -80,7 +80,7 @@ CREATE TABLE call (
     outcome         TEXT    NOT NULL,
     verdict         TEXT    NOT NULL,
     code            BIGINT  NOT NULL DEFAULT 0,  -- AudD's error code, 0 = none
-    http_status     BIGINT  NOT NULL DEFAULT 0,  -- 0 = no answer
+    http_status     BIGINT  NOT NULL DEFAULT 0,  -- 0 = no response
     request_id      TEXT    NOT NULL DEFAULT '',
     phase           TEXT    NOT NULL DEFAULT '',
     latency_us      BIGINT  NOT NULL DEFAULT 0,  -- microseconds

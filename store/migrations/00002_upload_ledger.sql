@@ -1,10 +1,10 @@
--- The upload ledger (package idempotency). Instants are milliseconds since the
--- Unix epoch, UTC; a future instant is NULL.
+-- The upload ledger (package idempotency). Times are milliseconds since the Unix
+-- epoch, UTC; a time that has not come is NULL.
 
 -- +goose Up
 
--- One row: which ledger this is and its counters. Every transaction that
--- changes the ledger updates this row first, so they run one after another.
+-- One row with the id and the counters of the ledger. Every transaction that
+-- changes the ledger updates this row first, so that transactions run one by one.
 CREATE TABLE upload_ledger (
     id      BIGINT NOT NULL PRIMARY KEY,
     ledger  TEXT   NOT NULL,                     -- random, made once
@@ -13,7 +13,7 @@ CREATE TABLE upload_ledger (
     audits  BIGINT NOT NULL                      -- number of the last audit row
 );
 
--- One row per key ever claimed or sent: the generation that may send next.
+-- One row per key that was claimed or sent, with the generation that may send next.
 CREATE TABLE upload_key (
     key        TEXT   NOT NULL PRIMARY KEY,
     source     TEXT   NOT NULL,
@@ -28,7 +28,7 @@ CREATE INDEX upload_key_by_slot ON upload_key (source, audio_id);
 CREATE TABLE upload (
     key          TEXT   NOT NULL REFERENCES upload_key (key),
     generation   BIGINT NOT NULL,
-    attempt_id   TEXT   NOT NULL UNIQUE,         -- the attempt that latched; only it concludes
+    attempt_id   TEXT   NOT NULL UNIQUE,         -- only this attempt may conclude the send
     seq          BIGINT NOT NULL UNIQUE,
     source       TEXT   NOT NULL,
     audio_id     BIGINT NOT NULL,
@@ -65,7 +65,7 @@ CREATE TABLE upload_counter (
     next_id BIGINT NOT NULL
 );
 
--- Actions of operators, and reports that came too late to count.
+-- Actions of operators, and reports that came too late to change a send.
 CREATE TABLE upload_audit (
     n          BIGINT NOT NULL PRIMARY KEY,
     at         BIGINT NOT NULL,
@@ -77,8 +77,8 @@ CREATE TABLE upload_audit (
 );
 CREATE INDEX upload_audit_by_key ON upload_audit (key, n);
 
--- A restored or new ledger that an operator accepted in place of the remembered
--- one.
+-- One row per restored or new ledger that an operator accepted in place of the
+-- remembered ledger.
 CREATE TABLE upload_adoption (
     seq               BIGINT NOT NULL PRIMARY KEY,
     token             TEXT   NOT NULL,
