@@ -74,7 +74,7 @@ func faults(expr string, known map[string][]string) []string {
 	return found
 }
 
-func TestFaultsFindsUnknownMetricsAndLabels(t *testing.T) {
+func TestUnknownMetricsAndLabelsAreFound(t *testing.T) {
 	t.Parallel()
 	for name, expr := range map[string]string{
 		"unknown metric":            `sum(rate(reprise_typo_total[5m]))`,

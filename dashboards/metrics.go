@@ -1,5 +1,5 @@
-// Package dashboards has a Grafana dashboard, a Prometheus scrape configuration
-// and alert rules for Reprise, and the list of all metrics that they may use.
+// Package dashboards has a Grafana dashboard, a Prometheus scrape configuration and alert rules for Reprise,
+// and the list of all metrics that they may use.
 package dashboards
 
 import "embed"
@@ -19,8 +19,7 @@ const (
 	Histogram Kind = "histogram"
 )
 
-// Metric is one metric of a worker. Every label has a closed set of values, so
-// the number of series is bounded.
+// Metric is one metric of a worker. Every label has a closed set of values, so the number of series is bounded.
 type Metric struct {
 	Name   string
 	Kind   Kind
@@ -28,8 +27,7 @@ type Metric struct {
 	Help   string
 }
 
-// Metrics lists every metric of a worker: calls, verdicts, units, gates, settling,
-// queues.
+// Metrics lists every metric of a worker: calls, verdicts, units, gates, settling, queues.
 var Metrics = []Metric{
 	{"reprise_attempts_total", Counter, []string{"path", "outcome"}, "Attempts by outcome."},
 	{"reprise_verdicts_total", Counter, []string{"path", "verdict"}, "Verdicts given to the queue."},

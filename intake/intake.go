@@ -109,10 +109,7 @@ func (in *Intake) Workers(ctx context.Context, path tasks.Path) (n int, err erro
 	}
 	workers, err := in.queues.Workers(ctx)
 	for _, w := range workers {
-		if slices.ContainsFunc(w.Queues, func(name string) bool {
-			p, _, err := tasks.SplitQueue(name)
-			return err == nil && p == path
-		}) {
+		if slices.ContainsFunc(w.Queues, path.Owns) {
 			n++
 		}
 	}

@@ -10,13 +10,11 @@ import (
 	"reprise/tasks"
 )
 
-// Classify reduces an attempt to its outcome. Every error has one, including nil
-// pointers and errors of other packages. A call whose progress is unknown counts
-// as sent, because a sent call may cost money.
+// Classify returns the outcome of an attempt. Every error has one, also nil pointers and errors of other
+// packages. A call whose progress is unknown counts as sent, because it may be billed.
 func Classify(a CallResult) (c Classified) {
 	defer func() {
-		// Error, Is, As and Unwrap of other packages may panic, mostly on nil
-		// pointers.
+		// Error, Is, As and Unwrap of other packages may panic, mostly for nil pointers.
 		if recover() != nil {
 			c = Classified{Outcome: tasks.Ambiguous, Phase: audd.PhaseSent, Reason: reason(tasks.Ambiguous, "an error that cannot be read")}
 		}
@@ -85,8 +83,8 @@ func ofCall(a CallResult, e *audd.Error) Classified {
 	return c
 }
 
-// ofHook classifies an error of the BeforeBody hook: nothing was sent. An unknown
-// error comes from one of our own stores, never from AudD.
+// ofHook returns the outcome of an error of the BeforeBody hook, after which nothing was sent. Unknown errors
+// come from Reprise's stores, never from AudD.
 func ofHook(err error) tasks.Outcome {
 	if o, known := ofSentinel(err); known {
 		return o
@@ -94,8 +92,8 @@ func ofHook(err error) tasks.Outcome {
 	return tasks.StoreDown
 }
 
-// ofLocal classifies audio that could not be read. A call that sent bytes may be
-// billed, whatever failed later.
+// ofLocal returns the outcome of audio that could not be read. A call that sent bytes may be billed, whatever
+// failed later.
 func ofLocal(e *audd.Error) tasks.Outcome {
 	if e.Phase != audd.PhaseUnsent {
 		return tasks.Ambiguous
@@ -106,21 +104,19 @@ func ofLocal(e *audd.Error) tasks.Outcome {
 	return tasks.InputMissing
 }
 
-// ofOther classifies an error from outside the client. A known one means that no
-// call was made.
+// ofOther returns the outcome of an error from outside the client. If it is known, no call was made.
 func ofOther(err error) tasks.Outcome {
 	if o, known := ofSentinel(err); known {
 		return o
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		// Not a sentinel, because a slow disk or ledger within a call is retried
-		// with a backoff, not every second.
+		// This is no sentinel: a slow disk or ledger within a call is retried with a backoff, not every second.
 		return tasks.Interrupted
 	}
 	return tasks.Ambiguous
 }
 
-// sentinels are the errors that have an outcome of their own if nothing was sent.
+// sentinels are the errors with an outcome of their own if nothing was sent.
 var sentinels = []struct {
 	err     error
 	outcome tasks.Outcome

@@ -6,7 +6,7 @@ import (
 	"reprise/tasks"
 )
 
-// AudD codes that need more than the table below.
+// The AudD codes that need more than the table below.
 const (
 	codeCatchAll    = 19  // abuse, a blocked address, or maintenance: may end by itself
 	codeNoAudio     = 501 // not in AudD's OpenAPI enum, seen on enterprise links
@@ -15,8 +15,8 @@ const (
 	codeNotReleased = 907
 )
 
-// codes maps AudD's error codes to outcomes. A missing code is unknown: 40 has no
-// documented meaning, 610 belongs to streams.
+// codes maps AudD's error codes to outcomes. Codes that are left out are unknown: 40 has no documented meaning,
+// 610 belongs to streams.
 var codes = map[int]tasks.Outcome{
 	codeCatchAll: tasks.Blocked, 20: tasks.Blocked, 31337: tasks.Blocked,
 	50: tasks.InvalidRequest, 51: tasks.InvalidRequest, // 51 with a result is a success
@@ -35,8 +35,8 @@ var codes = map[int]tasks.Outcome{
 	1000:            tasks.InvalidRequest,
 }
 
-// ofCode returns the outcome of an AudD code. The HTTP status does not matter:
-// AudD sends its codes with 200, so another status comes from a proxy.
+// ofCode returns the outcome of an AudD code. The HTTP status does not matter: AudD sends its codes with 200, and
+// another status comes from a proxy.
 func ofCode(code int, message string, a CallResult) tasks.Outcome {
 	outcome, known := codes[code]
 	if !known {
@@ -56,9 +56,8 @@ func ofCode(code int, message string, a CallResult) tasks.Outcome {
 	return outcome
 }
 
-// goneTexts are the phrases in AudD's message for audio that no longer exists at
-// its origin, in the order they are tested: a message with both reasons
-// ("expired or was deleted") is about the audio, not the link.
+// goneTexts are the phrases in AudD's message for audio that no longer exists, in the order in which they are
+// tested. A message with two reasons ("expired or was deleted") is about the audio, not the link.
 var goneTexts = []struct {
 	text    string // lower case
 	deleted bool
@@ -70,8 +69,8 @@ var goneTexts = []struct {
 	{"expired", false},
 }
 
-// ofGoneText returns the outcome of a message. "expired" about a signed URL is
-// about its signature: a fresh link works, so the task gets no tombstone.
+// ofGoneText returns the outcome of a message. For a signed URL "expired" is about the signature: a new link
+// works, so the task gets no tombstone.
 func ofGoneText(message string, signed bool) (tasks.Outcome, bool) {
 	message = strings.ToLower(message)
 	for _, g := range goneTexts {
@@ -86,8 +85,8 @@ func ofGoneText(message string, signed bool) (tasks.Outcome, bool) {
 	return "", false
 }
 
-// statuses maps HTTP statuses of answers without an AudD code; the first match
-// counts. ofStatus decides 403 by its body.
+// statuses maps HTTP statuses of responses without an AudD code to outcomes; the first match counts. ofStatus
+// handles 403.
 var statuses = []struct {
 	from, to int
 	outcome  tasks.Outcome
@@ -104,8 +103,8 @@ var statuses = []struct {
 	{500, 599, tasks.Unavailable},
 }
 
-// ofStatus returns the outcome of an answer without an AudD code. A status
-// outside 100–599 is as unreadable as a broken body.
+// ofStatus returns the outcome of a response without an AudD code. A status outside 100–599 counts as an
+// unreadable response.
 func ofStatus(status int, json bool) (outcome tasks.Outcome, probeable bool) {
 	if status == 403 {
 		if json {

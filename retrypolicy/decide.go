@@ -8,9 +8,8 @@ import (
 	"reprise/tasks"
 )
 
-// Decide returns what follows from an attempt: the table's row, bounded by the
-// budgets of the record r before the attempt. It is pure and accepts every
-// argument; random in [0, 1) is the jitter.
+// Decide returns the consequences of an attempt: the table's row, limited by the budgets that are left. r is the
+// record before the attempt; random in [0, 1) is for the jitter. Decide is pure and accepts every argument.
 func (p Policy) Decide(path tasks.Path, c Classified, r tasks.AttemptRecord, random float64) Decision {
 	row := rowOf(c.Outcome)
 	d := row.decision(path, c)
@@ -35,15 +34,15 @@ func (p Policy) Decide(path tasks.Path, c Classified, r tasks.AttemptRecord, ran
 	return d
 }
 
-// decision returns the row for one path, without waits and budgets.
+// decision returns the consequences in the row for one path, without waits and budgets.
 func (row row) decision(path tasks.Path, c Classified) Decision {
 	d := Decision{
 		Verdict: row.verdict, Outcome: row.outcome,
 		Counted: row.counted, PossiblyBilled: row.billed,
-		Channel: row.channel, Halt: row.halt, HaltAfter: row.haltAfter, TryOther: row.tryOther,
+		Channel: row.channel, Halt: row.halt, TryOther: row.tryOther,
 		UnitsKept: row.units == unitsKept || (row.units == unitsByCode && c.Code != 0),
-		Latch:     tasks.LatchUntouched, Alert: row.alert,
-		Reason: Reason(row.outcome, c.Reason),
+		Latch:     tasks.LatchUntouched,
+		Reason:    Reason(row.outcome, c.Reason),
 	}
 	if path == tasks.Upload {
 		d.Verdict, d.Latch, d.TryOther = row.upload, row.latch, false
@@ -75,7 +74,7 @@ const (
 	budgetRetries  budget = "unreachable_retries"
 )
 
-// usedUp returns the budget that forbids another call, with its numbers.
+// usedUp returns the budget that forbids another call, and its figures for display.
 func (p Policy) usedUp(row row, d Decision, c Classified, r tasks.AttemptRecord) (budget, string) {
 	if !row.ownTime() {
 		return budgetLeft, "" // waiting for a gate, a store or an account never ends a task
@@ -107,8 +106,8 @@ func (p Policy) usedUp(row row, d Decision, c Classified, r tasks.AttemptRecord)
 	return budgetLeft, ""
 }
 
-// archived ends a task whose budget ran out. The archive is replayable, except
-// for a URL that AudD repeatedly could not download: that is an invalid request.
+// archived ends a task whose budget is used up. The archive can be replayed, except for a URL that AudD
+// repeatedly could not download, which is an invalid request.
 func (d Decision) archived(b budget, why string) Decision {
 	d.Verdict = tasks.Archive
 	if b == budgetRetries {
@@ -123,8 +122,7 @@ func (d Decision) archived(b budget, why string) Decision {
 	return d
 }
 
-// delay returns the row's own wait, before Retry-After of a retry and the
-// upper bound.
+// delay returns the row's wait, before a retry's Retry-After and the upper bound are applied.
 func (p Policy) delay(row row, c Classified, r tasks.AttemptRecord, random float64) time.Duration {
 	switch row.wait {
 	case waitBackoff:
@@ -149,7 +147,7 @@ func (p Policy) delay(row row, c Classified, r tasks.AttemptRecord, random float
 	}
 }
 
-// blockFor returns how long source and path are blocked at AudD's request.
+// blockFor returns for how long AudD asks to block source and path.
 func blockFor(row row, c Classified) time.Duration {
 	if !row.blocks {
 		return 0
@@ -157,8 +155,8 @@ func blockFor(row row, c Classified) time.Duration {
 	return min(askedFor(c), maxBlock)
 }
 
-// askedFor returns how long AudD asks to wait. Code 611 is a daily limit, which
-// every other task meets as well, so it asks for streamLimitWait at least.
+// askedFor returns how long AudD asks to wait. Code 611 is a daily limit that every other task meets too, so its
+// wait is at least streamLimitWait.
 func askedFor(c Classified) time.Duration {
 	if c.Outcome == tasks.Throttled && c.Code == codeStreamLimit {
 		return max(c.RetryAfter, streamLimitWait)

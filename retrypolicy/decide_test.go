@@ -18,7 +18,6 @@ type effects struct {
 	Counted, Billed bool
 	Channel         tasks.Channel
 	Halt            tasks.HaltScope
-	HaltAfter       int
 	TryOther        bool
 	Final           bool
 	UnitsKept       bool
@@ -26,7 +25,7 @@ type effects struct {
 }
 
 func effectsOf(d Decision) effects {
-	return effects{d.Verdict, d.Delay, d.Counted, d.PossiblyBilled, d.Channel, d.Halt, d.HaltAfter, d.TryOther, d.Final, d.UnitsKept, d.Latch}
+	return effects{d.Verdict, d.Delay, d.Counted, d.PossiblyBilled, d.Channel, d.Halt, d.TryOther, d.Final, d.UnitsKept, d.Latch}
 }
 
 func TestDecideFollowsTheTable(t *testing.T) {
@@ -72,9 +71,9 @@ func TestDecideFollowsTheTable(t *testing.T) {
 		"link_expired is archived, replayable": {Classified{Outcome: tasks.LinkExpired},
 			effects{Verdict: tasks.Archive, Channel: tasks.ChannelNone}, func(w *effects) { w.Latch = tasks.LatchReleased }},
 		"not_found is archived, replayable; five halt": {Classified{Outcome: tasks.NotFound, HTTPStatus: 404},
-			effects{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded, HaltAfter: 5}, func(w *effects) { w.Latch = tasks.LatchReleased }},
+			effects{Verdict: tasks.Archive, Channel: tasks.ChannelExcluded}, func(w *effects) { w.Latch = tasks.LatchReleased }},
 		"authentication tries another source, else archives; three halt": {Classified{Outcome: tasks.Authentication, Code: 900},
-			effects{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, HaltAfter: 3, TryOther: true}, func(w *effects) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
+			effects{Verdict: tasks.Archive, Channel: tasks.ChannelAccount, TryOther: true}, func(w *effects) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
 		"quota under wait halts the path and snoozes": {Classified{Outcome: tasks.Quota, Code: 902},
 			effects{Verdict: tasks.Snooze, Delay: time.Minute, Channel: tasks.ChannelAccount, Halt: tasks.HaltPath, TryOther: true}, func(w *effects) { w.TryOther = false; w.Latch = tasks.LatchReleased }},
 		"subscription halts the path and archives": {Classified{Outcome: tasks.Subscription, Code: 904},
@@ -248,7 +247,7 @@ func TestDecideQuotaFailFastArchives(t *testing.T) {
 	assert.Equal(t, tasks.HaltPath, d.Halt)
 }
 
-func TestDecideCountsOnlyTheTasksOwnWaits(t *testing.T) {
+func TestOnlyBackoffsAndThrottlesCountTowardsTheGiveUpTime(t *testing.T) {
 	t.Parallel()
 	backoff := func(o tasks.Outcome) time.Duration {
 		return Default().Decide(tasks.Recognize, Classified{Outcome: o}, tasks.AttemptRecord{}, 0).Backoff
@@ -274,5 +273,4 @@ func TestDecideTreatsUnknownOutcomesAsUnknown(t *testing.T) {
 	d := Default().Decide("no path", Classified{Outcome: "no outcome"}, tasks.AttemptRecord{}, 0)
 	assert.Equal(t, tasks.Unknown, d.Outcome)
 	assert.Equal(t, tasks.Archive, d.Verdict)
-	assert.True(t, d.Alert)
 }

@@ -1,12 +1,12 @@
-// Package retrypolicy decides what follows from one attempt. Classify reduces an
-// answer or error to an outcome; Policy.Decide turns the outcome into what the
-// queue, the budgets, the circuit breaker and an upload's latch do next.
+// Package retrypolicy decides what follows from one attempt. Classify reduces an answer or error to an outcome;
+// Policy.Decide turns the outcome into what the queue, the budgets, the circuit breaker and an upload's latch
+// do next.
 //
-// The package is pure: no I/O, no clock, no global randomness. Elapsed time and
-// jitter are arguments. Everything is safe for concurrent use.
+// The package is pure: no I/O, no clock, no global randomness. Elapsed time and jitter are arguments.
+// Everything is safe for concurrent use.
 //
-// The policy is one table (table.go). AudD's codes and the HTTP statuses are in
-// codes.go, the waits in waits.go, the settings in policy.go.
+// The policy is one table (table.go). AudD's codes and the HTTP statuses are in codes.go, the waits in
+// waits.go, the settings in policy.go.
 //
 // # Outcomes
 //
@@ -39,9 +39,9 @@
 //	expired             give_up_after is used up                                                     archive      archive  –             –        –       refunded  none      untouched
 //	unknown             any other code, other HTTP 4xx                                               archive      archive  –             –        –       by code   excluded  rejected   alert
 //
-// recognition is also the verdict of enterprise. counted charges max_attempts,
-// billed charges max_possibly_billed. latch is the effect on the latch of this
-// attempt, if it is an upload. Archives without "final" can be replayed.
+// recognition is also the verdict of enterprise. counted charges max_attempts, billed charges
+// max_possibly_billed. latch is the effect on the latch of this attempt, if it is an upload. Archives without
+// "final" can be replayed.
 //
 // # Rules that the table does not show
 //

@@ -8,23 +8,19 @@ import (
 	"reprise/tasks"
 )
 
-// Policy holds the settings of the table. Build it with Default and change
-// fields; afterwards it is read-only and safe for concurrent use. The waits
-// that are not settings are in waits.go.
+// Policy has the settings of the table. Build it with Default and change fields. It is safe for concurrent use
+// when it no longer changes. waits.go has the fixed waits.
 type Policy struct {
-	// MaxAttempts is how many attempts may be counted, the last one included.
-	// Default 5.
+	// MaxAttempts is the largest number of counted attempts of a task. Default 5.
 	MaxAttempts int
-	// MaxPossiblyBilled is how many calls may be billed, the last one included.
-	// Default 3.
+	// MaxPossiblyBilled is the largest number of calls of a task that may be billed. Default 3.
 	MaxPossiblyBilled int
-	// GiveUpAfter bounds the sum of a task's own backoffs and calls. Default 24 h.
+	// GiveUpAfter is the give-up time: the largest sum of a task's backoffs and calls. Default 24 h.
 	GiveUpAfter time.Duration
-	// BackoffBase is the first backoff; it doubles with every counted failure in
-	// a row up to BackoffMax. Defaults 2 s and 5 min.
+	// BackoffBase is the first backoff; it doubles with every counted failure in a row up to BackoffMax.
+	// Defaults 2 s and 5 min.
 	BackoffBase, BackoffMax time.Duration
-	// QuotaFull says whether a task that met a used-up quota waits or is
-	// archived. Default tasks.QuotaWait.
+	// QuotaFull says whether a task waits or is archived when AudD's quota is used up. Default tasks.QuotaWait.
 	QuotaFull tasks.QuotaFull
 }
 
@@ -43,8 +39,7 @@ func Default() Policy {
 // maxGiveUpAfter bounds Policy.GiveUpAfter.
 const maxGiveUpAfter = 366 * 24 * time.Hour
 
-// Validate reports every invalid field by name, and fields that contradict each
-// other.
+// Validate reports every invalid field by name, and contradictions between fields.
 func (p Policy) Validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -63,6 +58,6 @@ func (p Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// GivenUp reports whether the task's own time is used up. Check it before a
-// call; the outcome is then tasks.Expired.
+// GivenUp reports whether the task's give-up time is used up. Check it before a call; the outcome is then
+// tasks.Expired.
 func (p Policy) GivenUp(r tasks.AttemptRecord) bool { return r.Spent >= p.GiveUpAfter }

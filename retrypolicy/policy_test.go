@@ -51,7 +51,7 @@ func TestValidateRejectsContradictingFields(t *testing.T) {
 	}
 }
 
-func TestGivenUpWhenTheTasksOwnTimeIsUsedUp(t *testing.T) {
+func TestTaskIsGivenUpWhenItsGiveUpTimeIsUsedUp(t *testing.T) {
 	t.Parallel()
 	p := Default()
 	assert.False(t, p.GivenUp(tasks.AttemptRecord{Spent: 24*time.Hour - 1}))

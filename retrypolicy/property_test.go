@@ -157,7 +157,7 @@ func TestMoreChargesNeverUndoAnArchive(t *testing.T) {
 	})
 }
 
-func TestATaskThatAlwaysFailsEnds(t *testing.T) {
+func TestTaskThatAlwaysFailsEnds(t *testing.T) {
 	t.Parallel()
 	p := Default()
 	bad := []error{

@@ -20,14 +20,14 @@ var (
 	secretText = regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:token|signature|sig|secret|password|passwd|credential|api_key|apikey|access_?key_?id|key-pair-id|policy)[a-z0-9_.-]*)=[^\s"'&]*`)
 )
 
-// reason returns "outcome: detail", safe for archive, logs and pages: one line of
-// printable, valid UTF-8 without queries of URLs, at most maxReason bytes.
+// reason returns "outcome: detail", safe for archive, logs and pages: one line of printable, valid UTF-8
+// without queries of URLs, at most maxReason bytes.
 func reason(o tasks.Outcome, detail string) string {
 	return cut(join(string(o), clean(detail)), maxReason)
 }
 
-// Reason returns text with the outcome's name in front, unless it begins with it already, and safe for display as described
-// at Classified.Reason.
+// Reason returns text with the outcome's name in front, unless it begins with it already, and safe for display
+// as described at Classified.Reason.
 func Reason(o tasks.Outcome, text string) string {
 	rest, found := strings.CutPrefix(text, string(o))
 	if found && (rest == "" || strings.HasPrefix(rest, ":")) {

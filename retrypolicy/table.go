@@ -2,7 +2,7 @@ package retrypolicy
 
 import "reprise/tasks"
 
-// wait is what a task waits for between two deliveries.
+// wait says how long a task waits between two deliveries.
 type wait string
 
 const (
@@ -18,7 +18,7 @@ const (
 	waitQuota       wait = "quota_full"   // Policy.QuotaFull: wait 1 min, or archive
 )
 
-// units is what happens to the reserved units.
+// units says what becomes of the reserved units.
 type units string
 
 const (
@@ -27,7 +27,7 @@ const (
 	unitsByCode   units = "by code" // kept if the answer has an AudD code, refunded if a proxy answered
 )
 
-// row is what follows from one outcome.
+// row has the consequences of one outcome.
 type row struct {
 	outcome   tasks.Outcome
 	when      string        // for display, repeated in doc.go
@@ -38,17 +38,16 @@ type row struct {
 	billed    bool          // charges max_possibly_billed
 	units     units
 	channel   tasks.Channel
-	halt      tasks.HaltScope // halted by one answer
-	haltAfter int             // halted by that many equal answers in a row, 0 = never
-	blocks    bool            // a Retry-After blocks source and path
-	tryOther  bool            // another usable source may be called in this delivery
-	final     bool            // an archive is a tombstone
-	alert     bool
+	halt      tasks.HaltScope   // halted by one response
+	haltAfter int               // admission halts source and path after that many in a row, 0 = never; for display
+	blocks    bool              // a Retry-After blocks source and path
+	tryOther  bool              // another usable source may be called in this delivery
+	final     bool              // an archive is a tombstone
+	alert     bool              // dashboards/rules.yml has an alert for it; for display
 	latch     tasks.LatchEffect // of an upload
 }
 
-// table is the whole policy except arithmetic. doc.go shows the same rows; a
-// test compares them.
+// table is the whole policy except arithmetic. doc.go shows the same rows, which a test compares.
 var table = []row{
 	{outcome: tasks.Match, when: "a song was found; code 51 with a song", verdict: tasks.Done, upload: tasks.Done, wait: waitNone,
 		units: unitsKept, channel: tasks.ChannelSuccess, latch: tasks.LatchSettled},

@@ -74,6 +74,12 @@ func SplitQueue(queue string) (p Path, group string, err error) {
 	return p, group, nil
 }
 
+// Owns reports whether a queue is the path's own or that of one of its groups.
+func (p Path) Owns(queue string) bool {
+	path, _, err := SplitQueue(queue)
+	return err == nil && path == p
+}
+
 // ValidateGroup returns an error unless a group's name fits into Redis keys, metric labels and URLs: up to 63
 // lower-case letters, digits, "-" and "_", beginning with a letter or digit. "" means no group and is valid.
 func ValidateGroup(group string) error {

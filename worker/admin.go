@@ -14,11 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// adminUser is the user name of the admin listener's basic authentication.
+// adminUser is the user name for basic authentication.
 const adminUser = "reprise"
 
-// listen starts the admin listener: /healthz, /readyz, /metrics and asynq's web
-// UI. The result stops it.
+// listen starts the admin listener: /healthz, /readyz, /metrics and asynq's web UI. stop ends it.
 func (w *Worker) listen(ctx context.Context) (stop func(), err error) {
 	if w.opts.Admin.Addr == "" {
 		return func() {}, nil
@@ -54,15 +53,15 @@ func (w *Worker) listen(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
-// readiness is what /readyz answers.
+// readiness is the response body of /readyz.
 type readiness struct {
 	Redis    string `json:"redis"`
 	Store    string `json:"store"`
 	Draining bool   `json:"draining"`
 }
 
-// readyz is 200 while Redis answers, the store takes writes and the worker is
-// not stopping. A halted source does not make a worker unready.
+// readyz responds 200 while Redis responds, the store can be written and the worker does not stop, else 503. A
+// halted source does not matter.
 func (w *Worker) readyz(rw http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
 	defer cancel()
@@ -74,10 +73,8 @@ func (w *Worker) readyz(rw http.ResponseWriter, r *http.Request) {
 	if err := w.records.Ping(ctx); err != nil {
 		state.Store, ready = "down", false
 	}
-	select {
-	case <-w.stopping.Done():
+	if w.stopping.Err() != nil {
 		state.Draining, ready = true, false
-	default:
 	}
 	rw.Header().Set("Content-Type", "application/json")
 	if !ready {
@@ -86,9 +83,8 @@ func (w *Worker) readyz(rw http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(rw).Encode(state) //nolint:errchkjson // the client has gone
 }
 
-// guard requires the password if one is set, and refuses requests from pages of
-// other sites: asynq's web UI has no protection of its own. /healthz and
-// /readyz need no password.
+// guard requires the password, if one is set, except for /healthz and /readyz. It refuses changes from pages of
+// other sites, because asynq's web UI does not.
 func guard(a Admin, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if !sameOrigin(r) {
@@ -104,7 +100,7 @@ func guard(a Admin, next http.Handler) http.Handler {
 				return
 			}
 		}
-		if a.Password == "" && !loopbackHost(r.Host) { // DNS rebinding
+		if a.Password == "" && !loopbackHost(r.Host) { // against DNS rebinding
 			http.Error(rw, "unknown host name", http.StatusForbidden)
 			return
 		}
@@ -120,8 +116,7 @@ func loopbackHost(hostport string) bool {
 	return isLoopback(host)
 }
 
-// sameOrigin accepts reads, and writes whose Sec-Fetch-Site or Origin names
-// this site.
+// sameOrigin reports whether a request is a read, or a change whose Sec-Fetch-Site or Origin names this site.
 func sameOrigin(r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
@@ -131,7 +126,7 @@ func sameOrigin(r *http.Request) bool {
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
-		return false // browsers send one with each write
+		return false // browsers send one with each change
 	}
 	u, err := url.Parse(origin)
 	return err == nil && u.Host == r.Host

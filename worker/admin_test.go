@@ -77,7 +77,7 @@ func TestAdminListenerWithAPasswordRequiresItExceptForHealth(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 }
 
-func TestAdminListenerBeyondLoopbackNeedsAPassword(t *testing.T) {
+func TestAdminListenerOutsideLoopbackNeedsAPassword(t *testing.T) {
 	t.Parallel()
 	o := worker.DefaultOptions()
 	o.Admin.Addr = "0.0.0.0:8080"

@@ -16,9 +16,8 @@ import (
 	"reprise/worker/warn"
 )
 
-// admitter gets permits for calls. A refusal of up to the slot's longest wait
-// is waited out in the slot; a longer one sends the task back to its queue.
-// Safe for concurrent use.
+// admitter acquires permits for calls. After a refusal a delivery waits in its slot for up to SlotWait; if the
+// gate opens later, the task goes back to its queue. Safe for concurrent use.
 type admitter struct {
 	gates       *admission.Gates
 	slot        *slot
@@ -29,10 +28,10 @@ type admitter struct {
 	sources     *sourceLog
 	metrics     *metrics
 	warn        *warn.Limiter
-	countChunks bool // AudD's limit bounds scanned chunks
+	countChunks bool // Options.LimitCountsChunks
 }
 
-// acquire gets a permit for one call.
+// acquire acquires a permit for one call.
 func (a *admitter) acquire(ctx context.Context, d *delivery) *ending {
 	units, bounded := d.payload.Units(a.countChunks)
 	req := admission.Request{
@@ -41,8 +40,7 @@ func (a *admitter) acquire(ctx context.Context, d *delivery) *ending {
 	}
 	until, backoff := a.slot.until(d), time.Duration(0)
 	for {
-		// An attempt id is good for one grant: admission settles a grant whose
-		// answer it could not deliver.
+		// Each request has a new attempt id: admission settles a grant whose reply was lost.
 		req.AttemptID = newAttemptID()
 		asked := time.Now()
 		permit, err := a.gates.Acquire(ctx, req)
@@ -57,7 +55,7 @@ func (a *admitter) acquire(ctx context.Context, d *delivery) *ending {
 		var end *ending
 		switch {
 		case errors.As(err, &refusal):
-			a.metrics.refusal(d.payload.Path, refusal.Gate)
+			a.metrics.refusals.WithLabelValues(string(d.payload.Path), string(refusal.Gate)).Inc()
 			a.sources.refused(d.payload.Path, refusal, asked)
 			if end = permanent(d, refusal); end != nil {
 				break
@@ -75,16 +73,16 @@ func (a *admitter) acquire(ctx context.Context, d *delivery) *ending {
 			end = a.slot.pause(ctx, d, until, causeInFlight, wait)
 		case errors.Is(err, admission.ErrTaskEnded):
 			if end = a.settler.settled(ctx, d, true); end == nil {
-				end = without(tasks.Interrupted, 0, "its verdict moved from the outbox to the store while it was read")
+				end = without(tasks.Interrupted, 0, "its verdict moved from the outbox to the store at this moment")
 			}
 		case errors.As(err, &missing):
 			seed := func(ctx context.Context) error { return a.seeder.Seed(ctx, missing) }
 			end = a.slot.retry(ctx, d, "unit budgets cannot be seeded", seed)
 		default:
 			backoff = min(max(2*backoff, downMin), downMax)
-			a.warn.Warn(ctx, "admission", "no call can be admitted; tasks wait", err)
+			a.warn.Warn(ctx, "admission", "admission does not respond; tasks wait", err)
 			if time.Now().Add(backoff).After(until) {
-				return without(tasks.StoreDown, 0, "admission is not available")
+				return without(tasks.StoreDown, 0, "admission does not respond")
 			}
 			end = a.slot.pause(ctx, d, until, causeStore, backoff)
 		}
@@ -101,15 +99,14 @@ const (
 	inFlightSnooze = 15 * time.Second
 )
 
-// permanent ends a task for which waiting does not help: no source is left
-// after an account refusal, a unit budget can never fit it, or a budget is used
-// up and the settings say to fail at once.
+// permanent ends a task that waiting does not help: no source is left after an account refusal, a unit budget is
+// too small for it, or a budget is used up and the setting quota_full says to fail at once.
 func permanent(d *delivery, r *admission.Refusal) *ending {
 	switch {
 	case d.refusal != nil && r.AllBlocked && (r.Gate == admission.GateHalt || r.Gate == admission.GateNoCandidate):
-		return &ending{class: *d.refusal} // a throttle, a breaker or a budget of the others is worth waiting for
+		return &ending{class: *d.refusal} // other gates open again without an operator
 	case r.Permanent:
-		return without(tasks.Unknown, 0, fmt.Sprintf("gate %s can never admit it; give it --max-units within the budget", r.Gate))
+		return without(tasks.Unknown, 0, fmt.Sprintf("the task needs more units than the budget of gate %s; enqueue it with a lower --max-units", r.Gate))
 	case r.FailFast:
 		return without(tasks.Quota, 0, fmt.Sprintf("the budget of gate %s is used up and quota_full is fail_fast", r.Gate))
 	}
@@ -117,19 +114,17 @@ func permanent(d *delivery, r *admission.Refusal) *ending {
 }
 
 const (
-	// pausedSpread spreads the return of tasks whose queue was just paused: they
-	// are pending again soon, so that none is late when the queue resumes early.
+	// pausedSpread spreads the return of tasks whose queue was just paused: they are pending again soon, so
+	// that none is late when the queue resumes early.
 	pausedSpread = 10 * time.Second
-	// haltedWait is how long a task waits that is pinned to a halted source, or
-	// to one that this worker does not have. An operator may resume the source at
-	// any moment, another worker may have it, and as the queue is not paused
-	// nothing else wakes the task.
+	// haltedWait is how long a task waits that is pinned to a halted source, or to one that this worker does
+	// not have. An operator may resume the source at any moment, another worker may have it, and as the queue
+	// is not paused nothing else wakes the task.
 	haltedWait = 5 * time.Minute
 )
 
-// backToQueue sends a task back until its gate opens or, when no source is left
-// for any task of the queue, pauses the queue. A task that is pinned to a
-// source waits by itself, and the queue is not paused.
+// backToQueue returns the task to its queue until its gate opens, or pauses the queue if no source is left for
+// any of its tasks. A task that is pinned to a source waits alone, and its queue is not paused.
 func (a *admitter) backToQueue(ctx context.Context, d *delivery, r *admission.Refusal) *ending {
 	wait := r.RetryAfter
 	if wait > a.slot.longest {
@@ -146,7 +141,7 @@ func (a *admitter) backToQueue(ctx context.Context, d *delivery, r *admission.Re
 	return without(tasks.Refused, wait, fmt.Sprintf("gate %s of source %s opens %s", r.Gate, r.Source, opens(r.Gate, r.RetryAfter)))
 }
 
-// opens says when a gate opens, for display.
+// opens says for display when a gate opens.
 func opens(gate admission.Gate, wait time.Duration) string {
 	if gate == admission.GateHalt && wait >= admission.UntilResumed {
 		return "when an operator resumes it"
@@ -154,8 +149,8 @@ func opens(gate admission.Gate, wait time.Duration) string {
 	return "in " + wait.Round(time.Second).String()
 }
 
-// pauseQueue pauses the queue, or leaves it to other workers, when every source
-// is blocked for all its tasks; else it returns nil.
+// pauseQueue pauses the queue if every source is blocked for all of its tasks. If AudD refuses only this worker's
+// token, it leaves the queue to other workers instead. It returns nil if the queue stays as it is.
 func (a *admitter) pauseQueue(ctx context.Context, d *delivery) *ending {
 	units, _ := d.payload.Units(a.countChunks)
 	b, blocked := a.pauses.Check(ctx, d.queue, units)
@@ -172,9 +167,9 @@ func (a *admitter) pauseQueue(ctx context.Context, d *delivery) *ending {
 	return without(tasks.Refused, wait, b.Evidence()+", "+opens(b.Gate, b.Wait))
 }
 
-// release reports the attempt to admission and gives its permit back. It is not
-// awaited: it may lag the ack, since a permit that is not given back expires,
-// and admission repeats a report that Redis did not take.
+// release reports the attempt to admission and gives its permit back. It does not wait for the reply: the report
+// may arrive after the ack, admission repeats it if Redis did not take it, and a permit that is not given back
+// expires.
 func (a *admitter) release(d *delivery, end *ending, decision retrypolicy.Decision) {
 	if d.permit == nil {
 		return

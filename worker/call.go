@@ -15,14 +15,12 @@ type caller struct {
 	clients map[string]*audd.Client // by source
 	uploads *uploads
 	waits   *waits
-	stopped context.Context //nolint:containedctx // done: calls are given up
+	stopped context.Context //nolint:containedctx // done: running calls are cancelled
 }
 
-// call makes exactly one HTTP request to the permit's source and classifies its
-// answer. Once it is on its way only its own timeout or the worker's hard stop
-// ends it: asynq cancels a delivery when its lease is lost or an operator
-// cancels the task, and an answer that is paid for would be lost. A redelivery
-// finds the key in flight or settled.
+// call makes one HTTP request to the permit's source and classifies the response. Once the request is on its way,
+// only its timeout or the end of the worker cancels it. asynq cancels a delivery when its lease is lost or an
+// operator cancels the task, but the response is paid for. The next delivery finds the key in flight or settled.
 func (c *caller) call(ctx context.Context, d *delivery) *ending {
 	defer c.waits.begin(d, causeCall)()
 	in := &input{spec: d.payload.Input}
@@ -30,9 +28,8 @@ func (c *caller) call(ctx context.Context, d *delivery) *ending {
 		in.limit = verifyBytes
 	}
 	defer in.close()
-	// beforeBody runs once dial and TLS are done and before any body byte
-	// leaves: the last moment at which a call costs nothing. An upload latches
-	// here. The permit is checked last, because the latch may have taken a while.
+	// beforeBody runs after dial and TLS and before the first byte of the body: a call that it refuses is not billed.
+	// It checks the permit last, because the latch takes time.
 	beforeBody := func(latchCtx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
@@ -58,8 +55,8 @@ func (c *caller) call(ctx context.Context, d *delivery) *ending {
 	return &ending{class: class, reply: r}
 }
 
-// request sends the request of the task's path; match says whether a song was
-// found or an upload accepted.
+// request sends the request of the task's path. match reports whether a song was found, or an upload was
+// accepted.
 func (c *caller) request(d *delivery, audio audd.Audio, beforeBody func(context.Context) error) (r *reply, match bool) {
 	client, a := c.clients[d.permit.Source], d.payload.Params
 	r = &reply{started: time.Now()}
@@ -95,8 +92,8 @@ func hasSong(e audd.EnterpriseResult) bool {
 	return false
 }
 
-// otherSource reports whether a source is left that did not refuse the account
-// in this delivery. A pinned task has no other.
+// otherSource reports whether a source is left that did not refuse the account in this delivery. A pinned task
+// has only its own.
 func (c *caller) otherSource(d *delivery) bool {
 	return d.payload.Params.Source == "" && len(d.refusedBy)+1 < len(c.clients)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,19 +14,18 @@ import (
 	"reprise/tasks"
 )
 
-// checkTimeout bounds each check made at start.
+// checkTimeout bounds each check at start.
 const checkTimeout = 15 * time.Second
 
-// TokenCheck is what AudD says about the token of one source.
+// TokenCheck is the result of checking the token of one source.
 type TokenCheck struct {
 	Source  string
-	Refused bool  // AudD answered that the token is invalid
-	Err     error // why it was refused, or could not be checked; nil = it is valid
+	Refused bool  // AudD says that the token is invalid
+	Err     error // why it was refused or could not be checked; nil = the token is valid
 }
 
-// Check makes the checks of a start and changes nothing: Redis answers and
-// keeps what it acknowledges, the store takes writes. It returns what AudD says
-// about each token, nothing with SkipAuthCheck.
+// Check makes the checks of a start and changes nothing. It fails if Redis does not respond or is too old, or if
+// the store cannot be written. The result has one check per token, none with SkipAuthCheck.
 func (w *Worker) Check(ctx context.Context) ([]TokenCheck, error) {
 	if err := w.checkRedis(ctx); err != nil {
 		return nil, err
@@ -48,8 +46,8 @@ func (w *Worker) Check(ctx context.Context) ([]TokenCheck, error) {
 	return w.checkTokens(ctx), nil
 }
 
-// checkStart fails when the worker cannot work. A refused token is a warning
-// unless all tokens are refused.
+// checkStart returns an error if the worker cannot work. A refused token is a warning unless AudD refuses all
+// tokens.
 func (w *Worker) checkStart(ctx context.Context) error {
 	checks, err := w.Check(ctx)
 	if err != nil {
@@ -73,8 +71,8 @@ func (w *Worker) checkStart(ctx context.Context) error {
 	return nil
 }
 
-// checkTokens asks AudD's unmetered getStreams with every token. AudD may
-// refuse an account without a streams subscription, which proves the token.
+// checkTokens calls AudD's getStreams with every token, which is not billed. AudD may refuse an account without a
+// streams subscription; the token is valid then.
 func (w *Worker) checkTokens(ctx context.Context) []TokenCheck {
 	var out []TokenCheck
 	for _, s := range w.opts.Sources {
@@ -87,26 +85,25 @@ func (w *Worker) checkTokens(ctx context.Context) []TokenCheck {
 	return out
 }
 
-// checkRedis warns about settings with which Redis may lose an acknowledged
-// task: with Debian's default (no AOF) a kill loses every task enqueued since
-// the last snapshot.
+// checkRedis warns about settings with which Redis may lose an acknowledged task. Without AOF, which is Debian's
+// default, a kill loses every task since the last snapshot.
 func (w *Worker) checkRedis(ctx context.Context) error {
-	if err := redisconn.Ping(ctx, w.opts.RedisURL); err != nil { // one try with short bounds; the queue's client retries for long
+	if err := redisconn.Ping(ctx, w.opts.RedisURL); err != nil { // one short try; the client of the queue retries for much longer
 		return settings.Redis{}.Reaching(err)
 	}
 	rctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	info, err := w.conn.Info(rctx).Result() // without a section: the in-memory Redis has none
+	info, err := w.conn.Info(rctx).Result() // the in-memory Redis has no sections
 	if err != nil {
 		return fmt.Errorf("reach Redis (setting redis.url): %w", err)
 	}
 	if v := infoField(info, "redis_version"); v != "" && olderThan(v, 6, 2) {
-		return fmt.Errorf("check Redis: its version is %s, asynq archives only with 6.2 or later", v)
+		return fmt.Errorf("check Redis: the version is %s, but asynq needs 6.2 or later", v)
 	}
 	for _, s := range []struct{ name, expected string }{{"appendonly", "yes"}, {"maxmemory-policy", "noeviction"}} {
 		got, err := w.conn.ConfigGet(rctx, s.name).Result()
 		if err != nil { // managed Redis refuses CONFIG
-			w.log.Warn("Redis does not show its settings; make sure that it has appendonly yes and maxmemory-policy noeviction", "error", err)
+			w.log.Warn("the settings of Redis cannot be read; make sure that it has appendonly yes and maxmemory-policy noeviction", "error", err)
 			return nil
 		}
 		if v, ok := got[s.name]; ok && v != s.expected {
@@ -126,11 +123,7 @@ func infoField(info, name string) string {
 }
 
 func olderThan(version string, major, minor int) bool {
-	parts := strings.SplitN(version, ".", 3)
-	if len(parts) < 2 {
-		return false
-	}
-	a, errA := strconv.Atoi(parts[0])
-	b, errB := strconv.Atoi(parts[1])
-	return errA == nil && errB == nil && (a < major || (a == major && b < minor))
+	var a, b int
+	_, err := fmt.Sscanf(version, "%d.%d", &a, &b)
+	return err == nil && (a < major || (a == major && b < minor))
 }

@@ -13,13 +13,12 @@ import (
 	"reprise/tasks"
 )
 
-// cordon: this worker takes no tasks of the queue because AudD refuses its own
-// token. Other workers may have another token, so it must neither pause the
-// queue for them nor send their tasks back. Safe for concurrent use.
+// cordon has the queues of which this worker takes no tasks, because AudD refuses its token. Other workers may
+// have another token, so the queue is not paused. Safe for concurrent use.
 type cordon struct {
 	gates   *admission.Gates
 	sources []admission.SourceConfig // with the fingerprints of this worker's tokens
-	changed func(context.Context)    // serves the queues that are to be served now
+	changed func(context.Context)    // called after a change of queues
 	log     *slog.Logger
 	mu      sync.Mutex
 	queues  map[string]bool
@@ -34,9 +33,9 @@ func (c *cordon) has(queue string) bool {
 	return c.queues[queue]
 }
 
-// add is called after a halt refused a delivery. If AudD refused this worker's
-// own token the queue is cordoned, and others reports whether another worker
-// may still have a token that works. When it returns nothing more is taken.
+// add cordons a queue if AudD refuses this worker's own token, and then returns once the worker takes no more of
+// its tasks. Call it after a halt refused a delivery. others reports whether another worker may have a token that
+// works.
 func (c *cordon) add(ctx context.Context, queue string) (others bool) {
 	path, _, err := tasks.SplitQueue(queue)
 	if err != nil {
@@ -60,14 +59,14 @@ func (c *cordon) add(ctx context.Context, queue string) (others bool) {
 	c.queues[queue] = true
 	c.mu.Unlock()
 	if first {
-		c.log.Warn("AudD refuses this worker's token: it takes no tasks of the queue until it starts with another token or an operator resumes the source",
+		c.log.Warn("AudD refuses the token of this worker: it takes no tasks of the queue until it is restarted with another token or the source is resumed",
 			"queue", queue)
 	}
 	c.changed(ctx)
 	return others
 }
 
-// run ends cordons of sources that were resumed, until ctx ends.
+// run ends the cordons of sources that were resumed, until ctx ends.
 func (c *cordon) run(ctx context.Context) {
 	timer.Every(ctx, cordonInterval, func(ctx context.Context) {
 		c.mu.Lock()

@@ -44,7 +44,7 @@ func TestTwo503ThenSuccessTakesThreeCallsAndTwoRetries(t *testing.T) {
 	require.Len(t, r.calls(p), 3)
 }
 
-func TestThrottlesCountNoAttemptAndHonourRetryAfter(t *testing.T) {
+func TestThrottledCallsAreNotCountedAndHonourRetryAfter(t *testing.T) {
 	t.Parallel()
 	const after, times = time.Second, 4
 	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{
@@ -64,7 +64,7 @@ func TestThrottlesCountNoAttemptAndHonourRetryAfter(t *testing.T) {
 	}
 }
 
-func TestFinalAnswersAreArchivedAfterOneRequestWithTheirName(t *testing.T) {
+func TestPermanentErrorIsArchivedAfterOneRequestWithItsOutcome(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -92,7 +92,7 @@ func TestFinalAnswersAreArchivedAfterOneRequestWithTheirName(t *testing.T) {
 	}
 }
 
-func TestThrottledAfterFourCountedAttemptsIsNotArchived(t *testing.T) {
+func TestTaskThrottledAfterFourCountedAttemptsIsNotArchived(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{
 		{Path: "recognize", Status: 429, Skip: 4, Times: 1},
@@ -133,7 +133,7 @@ func TestTaskWithLowAsynqLimitsIsArchivedWithoutACall(t *testing.T) {
 	}
 }
 
-func TestSettledTaskRunAgainRepeatsItsVerdictWithoutACall(t *testing.T) {
+func TestSettledTaskThatRunsAgainKeepsItsVerdictWithoutACall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{Name: "bad*", Code: 300}}}, nil)
 	good, bad := r.clip("good.wav"), r.clip("bad.wav")

@@ -14,28 +14,27 @@ import (
 	"reprise/tasks"
 )
 
-// delivery is one run of the handler: what asynq handed over and its state so
-// far. It lives on one goroutine.
+// delivery is one run of the handler. One goroutine uses it.
 type delivery struct {
 	id, queue, group string
 	typ              string
 	raw              []byte
-	payload          tasks.Payload // before decoding it has only its path
+	payload          tasks.Payload // only its path is set before decode
 
-	retried, maxRetry int       // asynq's counter and limit
-	deadline          time.Time // asynq's; the handler always returns before it
+	retried, maxRetry int       // asynq's retry counter and its limit
+	deadline          time.Time // when asynq cancels the delivery; the handler returns earlier
 
-	status     store.TaskStatus        // as read last
+	status     store.TaskStatus        // the last one read
 	permit     *admission.Permit       // nil = not admitted
-	latchTried bool                    // its upload asked the ledger for a latch
+	latchTried bool                    // the ledger was asked for a latch
 	refusedBy  []string                // sources that refused the account in this delivery
 	refusal    *retrypolicy.Classified // the last such refusal
 
-	waitCause string // of its last wait in the slot, and since when (waits.go)
-	waitSince time.Time
+	waitCause string    // of the last wait in the slot (waits.go)
+	waitSince time.Time // when the waits with this cause began
 }
 
-// newDelivery reads what asynq says about a task in its context.
+// newDelivery reads the task, and what asynq stores in its context.
 func newDelivery(ctx context.Context, t *asynq.Task) *delivery {
 	d := &delivery{typ: t.Type(), raw: t.Payload()}
 	d.id, _ = asynq.GetTaskID(ctx)
@@ -49,7 +48,7 @@ func newDelivery(ctx context.Context, t *asynq.Task) *delivery {
 	return d
 }
 
-// key names the task in the store. An unreadable payload has no key of its own.
+// key is the task's key in the store. A task whose payload cannot be read has its asynq id instead.
 func (d *delivery) key() string {
 	if d.payload.Key == "" {
 		return d.id
@@ -59,8 +58,7 @@ func (d *delivery) key() string {
 
 func (d *delivery) isUpload() bool { return d.payload.Path == tasks.Upload }
 
-// record is the state of the task's budgets before this attempt; empty while
-// nothing is admitted.
+// record returns the task's charges before this attempt. Without a permit it has only the generation.
 func (d *delivery) record() tasks.AttemptRecord {
 	if d.permit == nil {
 		return tasks.AttemptRecord{Generation: d.status.Generation}
@@ -68,7 +66,7 @@ func (d *delivery) record() tasks.AttemptRecord {
 	return d.permit.Record
 }
 
-// shownInput names the audio, without a URL's signature.
+// shownInput returns the file or URL for display. The URL has no query, because that may hold a signature.
 func (d *delivery) shownInput() string {
 	if d.payload.Input.Kind == tasks.URLInput {
 		return tasks.RedactURL(d.payload.Input.URL)
@@ -76,17 +74,17 @@ func (d *delivery) shownInput() string {
 	return d.payload.Input.Path
 }
 
-// exclude takes the permit's source out of this delivery after it refused the
-// account. The refusal ends the task if no other source can take over.
+// exclude drops the permit and leaves its source out of the rest of this delivery, because it refused the
+// account. The refusal ends the task if no other source can make the call.
 func (d *delivery) exclude(refusal retrypolicy.Classified) {
 	refusal.Latency = 0 // charged to the task already
 	d.refusedBy = append(d.refusedBy, d.permit.Source)
 	d.refusal, d.permit = &refusal, nil
 }
 
-// decode reads the payload and makes the local checks: a version that this worker
-// knows, a valid payload, and limits of asynq that leave the delivery enough time.
-// needs returns the least time for a delivery of a path.
+// decode reads the payload. It refuses a version that this worker does not know, an invalid payload, and asynq
+// limits that could end the delivery too early. needs returns the shortest time that a delivery of a path must
+// have.
 func (d *delivery) decode(now time.Time, needs func(tasks.Path) time.Duration) *ending {
 	payload, err := tasks.Decode(d.typ, d.raw)
 	switch {
@@ -100,18 +98,17 @@ func (d *delivery) decode(now time.Time, needs func(tasks.Path) time.Duration) *
 	if low == "" {
 		return nil
 	}
-	end := without(tasks.InvalidRequest, 0, low+", so asynq could end the task against its verdict; enqueue it with this module's producers")
+	end := without(tasks.InvalidRequest, 0, low+", so asynq could end the task whatever its verdict is; enqueue it with cmd/enqueue or tasks.Payload.Task")
 	end.replayable = true
 	return end
 }
 
-// minMaxRetry is the lowest asynq MaxRetry that a delivery accepts. asynq
-// archives even a snoozed task once Retried ≥ MaxRetry, before it asks
-// IsFailure (asynq v0.26.0 processor.go:340), so MaxRetry must be above every
-// budget. This module's own producers set tasks.MaxRetry.
+// minMaxRetry is the lowest asynq MaxRetry that a delivery accepts. asynq archives a task once Retried ≥
+// MaxRetry, also a snoozed one, and does not ask IsFailure before (asynq v0.26.0 processor.go:340). MaxRetry must
+// therefore be above every budget; tasks.MaxRetry is.
 const minMaxRetry = 1000
 
-// lowLimit names the asynq limit that is too low; "" if none is.
+// lowLimit describes the asynq limit that is too low, "" if there is none.
 func (d *delivery) lowLimit(now time.Time, needs time.Duration) string {
 	switch {
 	case d.maxRetry < minMaxRetry:
@@ -122,10 +119,10 @@ func (d *delivery) lowLimit(now time.Time, needs time.Duration) string {
 	return ""
 }
 
-// linkExpired ends a task whose signed URL cannot work any more.
+// linkExpired ends a task whose signed URL has expired.
 func (d *delivery) linkExpired(now time.Time) *ending {
 	if !d.payload.Input.ExpiredAt(now) {
 		return nil
 	}
-	return without(tasks.LinkExpired, 0, "the signed URL's expiry has passed; enqueue it with a fresh one")
+	return without(tasks.LinkExpired, 0, "the signed URL has expired; enqueue the task with a new one")
 }

@@ -12,19 +12,18 @@ import (
 	"reprise/tasks"
 )
 
-// ending is how an attempt ends, or a delivery before any attempt. nil means
-// that the delivery goes on.
+// ending says how an attempt ends, or a delivery that makes none. A nil *ending means that the delivery goes on.
 type ending struct {
-	class      retrypolicy.Classified // what happened; the policy decides from it
+	class      retrypolicy.Classified // the outcome that the policy decides about
 	reply      *reply                 // of the call; nil = no call was made
-	stored     *store.TaskStatus      // the task has this verdict already, which is repeated
+	stored     *store.TaskStatus      // the verdict that the task has already; nil = none
 	replayable bool                   // an archive is not final, whatever the policy says
-	charged    bool                   // a crash: the record's charges of its admission are not in it yet
-	send       *idempotency.Send      // the verdict follows from this send of an upload
-	lost       string                 // the verdict is presumed from this lost attempt
+	charged    bool                   // a crash whose charges are not in the permit's record
+	send       *idempotency.Send      // the send of an upload from which the verdict follows; nil = none
+	lost       string                 // id of the lost attempt from which the verdict is presumed; "" = none
 }
 
-// reply is the answer to one AudD call.
+// reply is the result of one call to AudD.
 type reply struct {
 	err     error
 	meta    audd.Meta
@@ -34,7 +33,7 @@ type reply struct {
 	took    time.Duration
 }
 
-// requestID is AudD's id of the call, for its support.
+// requestID returns AudD's id of the call, which AudD's support asks for.
 func (r *reply) requestID() string {
 	if failed, ok := errors.AsType[*audd.Error](r.err); ok {
 		return failed.RequestID
@@ -42,11 +41,11 @@ func (r *reply) requestID() string {
 	return r.meta.RequestID
 }
 
-// without ends a delivery before a call. wait is the least time until the next
-// delivery; the policy's own may be longer.
+// without returns the ending of a delivery that makes no call. wait is the shortest time before the next
+// delivery; the policy may choose a longer one.
 func without(outcome tasks.Outcome, wait time.Duration, reason string) *ending {
 	return &ending{class: retrypolicy.Classified{Outcome: outcome, RetryAfter: wait, Reason: string(outcome) + ": " + reason}}
 }
 
-// ends reports whether a verdict finishes its task.
+// ends reports whether a verdict ends its task.
 func ends(v tasks.Verdict) bool { return v == tasks.Done || v == tasks.Archive || v == tasks.Hold }

@@ -11,8 +11,8 @@ import (
 	"reprise/tasks"
 )
 
-// handle runs one delivery and returns the answer for asynq. Each step returns nil when the delivery goes on, else how it
-// ends:
+// handle runs one delivery and returns the answer for asynq. Each step returns nil when the delivery goes on,
+// else how it ends:
 //
 //	decode the payload → settled already? → sent before, in the upload ledger? → link expired? →
 //	acquire a permit → settled meanwhile? → record a lost attempt → budgets left? → call and classify →
@@ -25,31 +25,21 @@ func (w *Worker) handle(ctx context.Context, d *delivery) (ans *answer) {
 			ans = w.panicked(ctx, d, p)
 		}
 	}()
-	end := d.decode(time.Now(), w.opts.deliveryTime)
-	if end == nil {
-		end = w.settler.settled(ctx, d, d.isUpload() || d.payload.Input.ExpiresAt != 0)
-	}
-	if end == nil {
-		end = w.uploads.check(ctx, d)
-	}
-	if end == nil {
-		end = d.linkExpired(time.Now())
-	}
+	end := firstEnding(
+		func() *ending { return d.decode(time.Now(), w.opts.deliveryTime) },
+		func() *ending { return w.settler.settled(ctx, d, d.isUpload() || d.payload.Input.ExpiresAt != 0) },
+		func() *ending { return w.uploads.check(ctx, d) },
+		func() *ending { return d.linkExpired(time.Now()) },
+	)
 	for {
 		if end == nil {
-			end = w.admitter.acquire(ctx, d)
-		}
-		if end == nil { // the permit keeps other deliveries of the key out: one may have ended meanwhile
-			end = w.settler.settled(ctx, d, false)
-		}
-		if end == nil {
-			end = w.recordLost(ctx, d)
-		}
-		if end == nil {
-			end = w.exhausted(d)
-		}
-		if end == nil {
-			end = w.caller.call(ctx, d)
+			end = firstEnding(
+				func() *ending { return w.admitter.acquire(ctx, d) },
+				func() *ending { return w.settler.settled(ctx, d, false) }, // by a delivery of the key that has ended since
+				func() *ending { return w.recordLost(ctx, d) },
+				func() *ending { return w.exhausted(d) },
+				func() *ending { return w.caller.call(ctx, d) },
+			)
 		}
 		ans, tryOther := w.conclude(ctx, d, end)
 		if !tryOther {
@@ -59,20 +49,28 @@ func (w *Worker) handle(ctx context.Context, d *delivery) (ans *answer) {
 	}
 }
 
-// conclude ends an attempt: decide → settle → release → answer. The order is
-// the safety argument: the settlement is stored before asynq gets the answer,
-// because an ack can be lost, and a redelivery then finds the stored verdict
-// (docs/adr/0002-settle-before-ack.md). tryOther says that the source refused
-// the account and the delivery goes on with another.
+// firstEnding runs steps in their order and returns the first ending, nil if the delivery goes on.
+func firstEnding(steps ...func() *ending) *ending {
+	for _, step := range steps {
+		if end := step(); end != nil {
+			return end
+		}
+	}
+	return nil
+}
+
+// conclude ends an attempt: decide → settle → release → answer. The settlement is stored before asynq gets the
+// answer: an ack can be lost, and the next delivery then finds the stored verdict
+// (docs/adr/0002-settle-before-ack.md). tryOther means that the source refused the account and that the delivery
+// goes on with another source.
 func (w *Worker) conclude(ctx context.Context, d *delivery, end *ending) (ans *answer, tryOther bool) {
 	decision := w.decide(d, end)
 	tryOther = end.reply != nil && decision.TryOther && w.caller.otherSource(d)
-	if tryOther { // the call is settled, the task is not
+	if tryOther { // only the call is settled, not the task
 		decision.Verdict, decision.Final = tasks.Retry, false
 	}
 	if err := w.settler.settle(ctx, d, end, decision); err != nil {
-		// The permit is not released: its attempt stays charged, and the next
-		// delivery records it as lost.
+		// The permit is kept, so that the attempt stays charged and the next delivery records it as lost.
 		return answerOf(w.decide(d, without(tasks.StoreDown, time.Second, err.Error()))), false
 	}
 	w.admitter.release(d, end, decision)
@@ -82,7 +80,7 @@ func (w *Worker) conclude(ctx context.Context, d *delivery, end *ending) (ans *a
 	return answerOf(decision), tryOther
 }
 
-// decide turns an ending into a verdict.
+// decide returns the decision about an ending.
 func (w *Worker) decide(d *delivery, end *ending) retrypolicy.Decision {
 	if st := end.stored; st != nil {
 		return retrypolicy.Decision{Verdict: st.Verdict, Outcome: st.Outcome, Reason: st.Reason}
@@ -96,14 +94,13 @@ func (w *Worker) decide(d *delivery, end *ending) retrypolicy.Decision {
 	return decision
 }
 
-// panicked turns a panic into an answer. With a permit the attempt is settled
-// as a crash, because a call may have been made: an upload that latched is
-// held, a recognition is retried within its budgets.
+// panicked returns the answer after a panic. An attempt with a permit is settled as a crash, because its call may
+// have been made: an upload that was latched is held, a recognition is retried within its budgets.
 func (w *Worker) panicked(ctx context.Context, d *delivery, p any) *answer {
 	text := fmt.Sprintf("panic: %.200v", p)
 	w.log.Error("panic while handling a task", "task_id", d.id, "queue", d.queue, "error", text, "stack", string(debug.Stack()))
 	end := without(tasks.Crash, 0, text)
-	if d.permit == nil { // nothing was sent; each panic makes the wait longer
+	if d.permit == nil { // nothing was sent; the wait grows with every panic
 		return &answer{verdict: tasks.Retry, outcome: tasks.Crash, delay: w.policy.Backoff(d.retried+1, random()), reason: end.class.Reason}
 	}
 	end.reply, end.charged = &reply{started: time.Now()}, true
@@ -116,8 +113,9 @@ func (w *Worker) panicked(ctx context.Context, d *delivery, p any) *answer {
 
 const lostReason = string(tasks.Crash) + ": its worker died during the call"
 
-// recordLost stores the call row of an attempt of the task that was admitted and never settled, because its worker died;
-// it does nothing if there is none. The charges of its admission stay, because the call may be billed.
+// recordLost stores the call row of an attempt of the task that was admitted and never settled, because its
+// worker died; it does nothing if there is none. The charges of its admission stay, because the call may be
+// billed.
 func (w *Worker) recordLost(ctx context.Context, d *delivery) *ending {
 	lost := d.permit.Lost
 	if lost == nil {
@@ -134,8 +132,8 @@ func (w *Worker) recordLost(ctx context.Context, d *delivery) *ending {
 	return nil
 }
 
-// exhausted ends a task that may make no other call: its give-up time is used up, or the charges of a lost attempt used up
-// a budget.
+// exhausted ends a task that may make no other call: its give-up time is used up, or the charges of a lost
+// attempt used up a budget.
 func (w *Worker) exhausted(d *delivery) *ending {
 	if w.policy.GivenUp(d.permit.Record) {
 		return without(tasks.Expired, 0, "its give-up time is used up")
@@ -144,7 +142,7 @@ func (w *Worker) exhausted(d *delivery) *ending {
 		return nil
 	}
 	end := &ending{class: retrypolicy.Classified{Outcome: tasks.Crash, Reason: lostReason}, lost: d.permit.Lost.AttemptID}
-	if d.isUpload() { // one that was sent has ended before: uploads.check
+	if d.isUpload() { // uploads.check has ended the delivery of an upload that was sent
 		end.class.Phase = audd.PhaseUnsent
 	}
 	if w.decide(d, end).Verdict != tasks.Archive {

@@ -13,13 +13,12 @@ import (
 	"reprise/tasks"
 )
 
-// verifyBytes is the most of a recording that is sent to verify its upload:
-// AudD takes 10 MiB and analyses only the first 12 s.
+// verifyBytes is the most of a recording that is sent to verify its upload, in bytes: AudD takes 10 MiB and
+// analyses only the first 12 s.
 const verifyBytes = 10<<20 - 64<<10
 
-// input opens the audio of a task and checks that it is still the audio that
-// was enqueued: size and SHA-256 are compared on the open file before a byte is
-// sent, so that no call is paid for other content.
+// input opens the audio of a task and checks that it is the audio that was enqueued. Size and SHA-256 are
+// compared on the open file before a byte is sent, so that no call is billed for other content.
 type input struct {
 	spec  tasks.Input
 	limit int64 // bytes of the file to send; 0 = all
@@ -57,20 +56,20 @@ func (in *input) check() error {
 		return fmt.Errorf("read the size of the audio: %w", err)
 	}
 	if info.Size() != in.spec.Size {
-		return fmt.Errorf("the file has %d bytes, enqueued were %d: %w", info.Size(), in.spec.Size, retrypolicy.ErrInputChanged)
+		return fmt.Errorf("the file has %d bytes, %d were enqueued: %w", info.Size(), in.spec.Size, retrypolicy.ErrInputChanged)
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(in.file, 0, in.spec.Size)); err != nil {
 		return fmt.Errorf("read the audio: %w", err)
 	}
 	if hex.EncodeToString(h.Sum(nil)) != in.spec.SHA256 {
-		return fmt.Errorf("the file's content is not what was enqueued: %w", retrypolicy.ErrInputChanged)
+		return fmt.Errorf("the file's content changed after it was enqueued: %w", retrypolicy.ErrInputChanged)
 	}
 	return nil
 }
 
 func (in *input) close() {
 	if in.file != nil {
-		_ = in.file.Close() // read only: nothing to lose
+		_ = in.file.Close() // it was only read
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"reprise/worker/record"
 )
 
-// metrics are the worker's Prometheus metrics. Every label set is closed and
-// created at zero, so that a rate includes the first event.
+// metrics are the worker's Prometheus metrics. Every set of labels is closed and created at zero, so that a rate
+// counts the first event.
 type metrics struct {
 	registry   *prometheus.Registry
 	attempts   *prometheus.CounterVec
@@ -40,10 +40,10 @@ func newMetrics(opts Options) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		attempts: counter("attempts_total", "Calls to AudD, by outcome.", "path", "outcome"),
-		verdicts: counter("verdicts_total", "Answers to the queue.", "path", "verdict"),
-		repeats:  counter("settled_repeats_total", "Deliveries of tasks that were settled already: no call was made.", "path"),
+		verdicts: counter("verdicts_total", "Verdicts returned to the queue.", "path", "verdict"),
+		repeats:  counter("settled_repeats_total", "Deliveries of tasks that had their verdict already, without a call.", "path"),
 		refusals: counter("refusals_total", "Calls that a gate refused.", "path", "gate"),
-		units:    counter("units_total", "Units kept as billed, by how they are known.", "path", "basis"),
+		units:    counter("units_total", "Units counted as billed, by how they are known.", "path", "basis"),
 		billed:   counter("possibly_billed_total", "Failed calls that AudD may have billed.", "path"),
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "reprise_call_seconds", Help: "Duration of one AudD API call, in seconds.",
@@ -93,18 +93,6 @@ func (m *metrics) attempt(p tasks.Path, o tasks.Outcome) {
 	m.attempts.WithLabelValues(string(p), string(o)).Inc()
 }
 
-func (m *metrics) verdict(p tasks.Path, v tasks.Verdict) {
-	m.verdicts.WithLabelValues(string(p), string(v)).Inc()
-}
-
-func (m *metrics) repeated(p tasks.Path) { m.repeats.WithLabelValues(string(p)).Inc() }
-
-func (m *metrics) refusal(p tasks.Path, g admission.Gate) {
-	m.refusals.WithLabelValues(string(p), string(g)).Inc()
-}
-
-func (m *metrics) settleTook(d time.Duration) { m.settleTime.Observe(d.Seconds()) }
-
 // called counts a stored call.
 func (m *metrics) called(row *store.Call) {
 	p := string(row.Path)
@@ -118,18 +106,18 @@ func (m *metrics) called(row *store.Call) {
 	}
 }
 
-// working counts a delivery as running until the result is called.
+// working counts a delivery as running until the returned function is called.
 func (m *metrics) working(p tasks.Path) func() {
 	g := m.busy.WithLabelValues(string(p))
 	g.Inc()
 	return g.Dec
 }
 
-// queueInterval is how often the gauges that need Redis are read.
+// queueInterval is how often the gauges are read from Redis.
 const queueInterval = 5 * time.Second
 
-// queueGauges shows asynq's queues and the outbox. While Redis cannot be read
-// they keep their last figures.
+// queueGauges are the gauges of asynq's queues and the outbox. They keep their last values while Redis cannot be
+// read.
 type queueGauges struct {
 	queues   *queue.Client
 	recorder *record.Recorder
@@ -150,7 +138,7 @@ func newQueueGauges(m *metrics, queues *queue.Client, recorder *record.Recorder)
 	return g
 }
 
-// run reads the gauges until ctx ends.
+// run reads the gauges at once and every 5 s until ctx ends.
 func (g *queueGauges) run(ctx context.Context) {
 	g.read(ctx)
 	timer.Every(ctx, queueInterval, g.read)

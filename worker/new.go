@@ -18,8 +18,8 @@ import (
 	"reprise/worker/warn"
 )
 
-// New checks the options, connects, and builds the worker. Nothing is taken
-// from the queue before Run. On error everything opened is closed again.
+// New checks the options, connects and builds the worker. Run starts to take tasks. After an error everything is
+// closed again.
 func New(ctx context.Context, opts Options, records Records) (*Worker, error) {
 	opts.Admission.Sources = admissionSources(opts)
 	if err := opts.Validate(); err != nil {
@@ -65,7 +65,7 @@ func (w *Worker) connect() error {
 	return nil
 }
 
-// assemble makes the parts of the pipeline.
+// assemble builds the parts of the pipeline.
 func (w *Worker) assemble(gates *admission.Gates, clients map[string]*audd.Client) {
 	o, conn := w.opts, w.conn
 	w.queues = queue.New(conn, o.Admission.Prefix)
@@ -118,8 +118,8 @@ func admissionSources(opts Options) []admission.SourceConfig {
 	return out
 }
 
-// fingerprint identifies a token without revealing it: admission keeps it
-// beside a halt, so that another token lifts the halt.
+// fingerprint identifies a token without revealing it. Admission stores it with a halt, so that another token
+// ends the halt.
 func fingerprint(token string) string {
 	sum := sha256.Sum256([]byte("reprise token fingerprint\n" + token))
 	return hex.EncodeToString(sum[:6])

@@ -16,18 +16,17 @@ import (
 	"reprise/tasks"
 )
 
-// Source is one upstream account: a token and the hosts it is used at.
+// Source is one AudD account: a token and the hosts to use it at.
 type Source struct {
-	// Name identifies the source in limits, logs and call rows; lower-case.
+	// Name identifies the source in limits, logs and call rows. It is in lower case.
 	Name string
-	// Token returns the account's API token; it may change while running.
+	// Token returns the API token. It is called for every request, so the token may change.
 	Token func() string
-	// BaseURL and EnterpriseURL replace AudD's hosts (a simulator, a proxy).
+	// BaseURL and EnterpriseURL replace AudD's hosts, for a simulator or a proxy; "" = AudD.
 	BaseURL, EnterpriseURL string
 }
 
-// Slots is how many deliveries a worker runs at once, per path. 0 = it takes
-// no tasks of the path.
+// Slots is how many deliveries a worker runs at once, per path. With 0 it takes no tasks of the path.
 type Slots struct{ Recognize, Enterprise, Upload int }
 
 func (s Slots) of(p tasks.Path) int {
@@ -45,68 +44,64 @@ func (s Slots) total() int { return s.Recognize + s.Enterprise + s.Upload }
 
 // Admin is the listener for operators and monitoring.
 type Admin struct {
-	// Addr is where it listens. Default 127.0.0.1:8080; "" = no listener.
+	// Addr is its host:port. Default 127.0.0.1:8080; "" = no listener.
 	Addr string
-	// Password protects it (user "reprise"). Beyond loopback it is required.
+	// Password is that of user "reprise". It is required unless Addr is on loopback.
 	Password string
 	// AllowChanges lets the web UI change tasks and queues. Default false.
 	AllowChanges bool
 }
 
-// Options is everything a worker needs. The zero value is not usable; start
-// from DefaultOptions.
+// Options configures a worker. Start from DefaultOptions: the zero value is invalid.
 type Options struct {
-	// RedisURL is redis://, rediss:// or unix://; see internal/redisconn.
+	// RedisURL is a redis://, rediss:// or unix:// URL.
 	RedisURL string
 	// Sources are the accounts; at least one.
 	Sources []Source
-	// Slots per path. Defaults 64, 4, 2.
+	// Slots are the deliveries at once. Defaults 64, 4, 2.
 	Slots Slots
-	// SlotWait is the longest a delivery waits in its slot for a gate. Default 60 s.
+	// SlotWait is the longest wait of a delivery in its slot. Default 60 s.
 	SlotWait time.Duration
 	// Timeouts bound the calls. Defaults 60 s, 1 h, 10 min.
 	Timeouts audd.Timeouts
-	// Drain bounds how long a stop waits for running calls. Default 0 = as long
-	// as the longest call timeout of the paths with slots. A call cut off by a
-	// shorter drain may still be billed.
+	// Drain is how long a stop waits for running calls. Default 0 = the longest call timeout of the paths with
+	// slots. A call that a shorter drain cuts off may still be billed.
 	Drain time.Duration
-	// Policy is retrypolicy's: budgets and backoff.
+	// Policy has the budgets and the backoff.
 	Policy retrypolicy.Policy
-	// Admission is the gates' configuration; its sources follow from Sources.
+	// Admission configures the gates. New sets its sources from Sources.
 	Admission admission.Config
-	// Ledger is the upload ledger; without one the worker takes no uploads.
+	// Ledger is the upload ledger. A worker without one takes no uploads.
 	Ledger *idempotency.Ledger
-	// Marks tell the worker's store from others, so that one which does not belong
-	// to the queue in Redis is refused. nil: not checked.
+	// Marks identify the store. A store that does not belong to the queue in Redis is refused. nil = not checked.
 	Marks identity.Marks
-	// Verify says what happens to an upload that may have arrived: hold (default,
-	// an operator decides) or recognize (a recognition, which costs a unit, may
-	// settle it; it needs a worker with recognize slots).
+	// Verify is what follows when an upload may have arrived: hold (default), where an operator decides, or
+	// recognize, where a recognition for one unit may settle it. recognize needs a worker with recognize slots.
 	Verify idempotency.Verify
-	// VerifyDelay is the time AudD gets to index an upload before it is verified,
-	// and the time between two tries. AudD documents none; default 1 min.
+	// VerifyDelay is the wait before a verification and between two tries, because AudD needs time to index an
+	// upload; how much is not documented. Default 1 min.
 	VerifyDelay time.Duration
-	// LimitCountsChunks says that AudD's `limit` bounds scanned chunks, on which
-	// AudD's sources disagree; it lowers enterprise estimates. Default false.
+	// LimitCountsChunks says that AudD's parameter `limit` bounds the scanned chunks, which lowers the estimated
+	// units of enterprise calls. AudD's documents contradict each other here. Default false.
 	LimitCountsChunks bool
-	// PricePer1000 is the price of 1,000 units in the account's currency;
-	// 0 = unknown, and costs are then unknown, never 0.
+	// PricePer1000 is the price of 1,000 units in the account's currency. With 0 the price is unknown, and so are
+	// all costs.
 	PricePer1000 float64
-	// TaskCheckInterval is how often an idle path polls its queues. Default 20 ms.
+	// TaskCheckInterval is how often an idle path reads its queues. Default 20 ms.
 	TaskCheckInterval time.Duration
 	// Admin is the listener for operators and monitoring.
 	Admin Admin
-	// SkipAuthCheck leaves out the token check at start.
+	// SkipAuthCheck skips the check of the tokens at start.
 	SkipAuthCheck bool
-	// Version is shown in build info and the User-Agent.
+	// Version is for build info and the User-Agent.
 	Version string
-	// Transport sends the requests to AudD (tests); nil = the client's own.
+	// Transport sends the requests to AudD in tests and benchmarks; nil = the client's own.
 	Transport http.RoundTripper
 	// Log receives all log lines; nil = slog.Default().
 	Log *slog.Logger
 }
 
-// DefaultOptions are the documented defaults, without Redis, store and sources.
+// DefaultOptions returns the documented defaults, without Redis, store and sources.
 func DefaultOptions() Options {
 	return Options{
 		Slots:             Slots{Recognize: 64, Enterprise: 4, Upload: 2},
@@ -122,7 +117,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// settleMargin is what the deadline ladder keeps for settling after a call.
+// settleMargin is the time that a delivery keeps for settling after its call.
 const settleMargin = 30 * time.Second
 
 func (o Options) validateSources(bad func(format string, args ...any)) {
@@ -133,12 +128,13 @@ func (o Options) validateSources(bad func(format string, args ...any)) {
 		}
 		seen[s.Name] = true
 		if s.Token == nil {
-			bad("sources.%s.token: none", s.Name)
+			bad("sources.%s.token: empty", s.Name)
 		}
 	}
 }
 
-// Validate reports every wrong setting by name, and checks the deadline ladder: call timeout + slot wait < asynq timeout − 30 s.
+// Validate reports every invalid setting by name. For each path it also requires that call timeout + slot wait <
+// asynq timeout − 30 s.
 func (o Options) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -151,7 +147,7 @@ func (o Options) Validate() error {
 		bad("redis.url: empty")
 	}
 	if len(o.Sources) == 0 {
-		bad("sources: none; give an AudD token")
+		bad("sources: empty; give an AudD token")
 	}
 	o.validateSources(bad)
 	for _, p := range tasks.Paths {
@@ -167,7 +163,7 @@ func (o Options) Validate() error {
 		}
 	}
 	if o.Slots.total() <= 0 {
-		bad("slots: all are 0, so the worker would run nothing")
+		bad("slots: all are 0, so the worker would run no tasks")
 	}
 	if o.Slots.Upload > 0 && o.Ledger == nil {
 		bad("slots.upload %d: uploads need the upload ledger", o.Slots.Upload)
@@ -199,13 +195,12 @@ func (o Options) timeoutOf(p tasks.Path) time.Duration {
 	}
 }
 
-// deliveryTime is the longest that a delivery of a path takes: a wait in the
-// slot, a call, and settling it.
+// deliveryTime returns the longest time of a delivery of a path: a wait in the slot, a call, and settling.
 func (o Options) deliveryTime(p tasks.Path) time.Duration {
 	return o.timeoutOf(p) + o.SlotWait + settleMargin
 }
 
-// drain is how long running calls get after a stop.
+// drain returns how long running calls have after a stop.
 func (o Options) drain() time.Duration {
 	if o.Drain > 0 {
 		return o.Drain
@@ -228,7 +223,7 @@ func (a Admin) validate() error {
 		return fmt.Errorf("admin.addr must be host:port: %w", err)
 	}
 	if a.Password == "" && !isLoopback(host) {
-		return fmt.Errorf("admin.addr %s is beyond loopback: set admin.password too", a.Addr)
+		return fmt.Errorf("admin.addr %s is not on loopback: set admin.password too", a.Addr)
 	}
 	return nil
 }

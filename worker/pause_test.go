@@ -165,7 +165,7 @@ func TestQueueStaysPausedUntilTheBudgetHasTheUnitsOfItsTask(t *testing.T) {
 }
 
 // A call with many units can use up a slow unit rate for half an hour.
-func TestRateThatIsUsedUpForLongPausesTheQueue(t *testing.T) {
+func TestQueueIsPausedWhileItsRateIsUsedUpForLong(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
 		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {UnitsPerMinute: 10}}

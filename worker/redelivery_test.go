@@ -68,7 +68,7 @@ func TestPanicInACallReleasesItsPermitAndIsCharged(t *testing.T) {
 }
 
 // Regression: the same work in two groups' queues was paid twice when both waited.
-func TestSameWorkInTwoQueuesIsOneCall(t *testing.T) {
+func TestSameKeyInTwoQueuesMakesOneCall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1}, func(o *worker.Options) {
 		o.Admission.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {Concurrency: 1}}

@@ -14,12 +14,11 @@ import (
 	"reprise/worker/upkeep"
 )
 
-// Run works until ctx ends, then stops in order: nothing new is taken, waiting
-// deliveries return at once, running calls finish within the drain, and the
-// outbox is drained once more. It returns nil after a clean stop.
+// Run runs tasks until ctx ends, then stops in order: no new tasks are taken, waiting deliveries return at once,
+// running calls have the drain time to finish, and the outbox is drained once more. It returns an error only if
+// the worker cannot start.
 //
-// Close, or the end of the process, abandons running calls: they may still be
-// billed, and are charged already.
+// A call that is still running when its drain time is over, or at Close, may be billed. It is charged already.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.checkStart(ctx); err != nil {
 		return err
@@ -45,13 +44,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	close(w.ready)
 	w.log.Info("ready", "queues", w.servers.queues(), "admin", w.addr, "version", w.opts.Version)
 	<-ctx.Done()
-	w.log.Info("stopping: running calls finish, nothing new is taken", "drain", w.opts.drain())
+	w.log.Info("stopping: no new tasks are taken, running calls finish", "drain", w.opts.drain())
 	w.servers.stop(w.stop)
-	w.warn.Warn(background, "admission", "reports to admission were cut short", w.admitter.gates.Close())
+	w.warn.Warn(background, "admission", "some reports to admission were not sent", w.admitter.gates.Close())
 	last, cancel := context.WithTimeout(background, lastDrain)
 	defer cancel()
 	if err := w.recorder.Drain(last); err != nil {
-		w.log.Warn("settlements are left in the outbox for the next worker", "error", err)
+		w.log.Warn("settlements stay in the outbox until a worker writes them to the store", "error", err)
 	}
 	w.log.Info("stopped")
 	if other, ok := errors.AsType[*identity.MismatchError](context.Cause(ctx)); ok {
@@ -60,11 +59,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// lastDrain bounds the drain of the outbox at a stop.
+// lastDrain bounds the drain of the outbox when the worker stops.
 const lastDrain = 5 * time.Second
 
-// services run beside the deliveries until their context ends.
-// refuse stops the worker with an error.
+// services returns what runs beside the deliveries until its context ends. refuse stops the worker with an error.
 func (w *Worker) services(refuse func(error)) []func(context.Context) {
 	leader, queues := w.leader, w.queues
 	replayer := &upkeep.Replayer{
@@ -93,29 +91,28 @@ func (w *Worker) renewPermits(ctx context.Context) {
 	w.warn.Warn(ctx, "admission", "permits are not renewed", w.admitter.gates.Run(ctx))
 }
 
-// deliver is asynq's handler: the one place where a verdict becomes asynq's nil,
-// retry or archive.
+// deliver is asynq's handler.
 func (w *Worker) deliver(ctx context.Context, t *asynq.Task) error {
 	d := newDelivery(ctx, t)
 	defer w.metrics.working(d.payload.Path)()
 	a := w.handle(ctx, d)
-	w.metrics.verdict(d.payload.Path, a.verdict)
-	if a.verdict != tasks.Done { // done has the line of its attempt
+	w.metrics.verdicts.WithLabelValues(string(d.payload.Path), string(a.verdict)).Inc()
+	if a.verdict != tasks.Done { // the line of the attempt shows that it is done
 		w.log.Debug("answer", "task_id", d.id, "queue", d.queue, "outcome", string(a.outcome), "verdict", string(a.verdict),
 			"delay", a.delay, "reason", a.reason)
 	}
 	return a.asError()
 }
 
-// onError receives every error that asynq is about to act on. Answers are logged
-// where they arise; the others are asynq's own: its timeout, a lost lease.
+// onError receives every error that ends a delivery. The answers of handle are logged where they arise; all
+// others are asynq's own, such as its timeout or a lost lease.
 func (w *Worker) onError(ctx context.Context, _ *asynq.Task, err error) {
 	if _, ok := errors.AsType[*answer](err); ok {
 		return
 	}
 	id, _ := asynq.GetTaskID(ctx)
 	queue, _ := asynq.GetQueueName(ctx)
-	w.log.Warn("asynq ended a delivery by itself; the attempt stays charged", "task_id", id, "queue", queue, "error", err)
+	w.log.Warn("asynq ended a delivery itself; its attempt stays charged", "task_id", id, "queue", queue, "error", err)
 	if path, _, perr := tasks.SplitQueue(queue); perr == nil {
 		w.metrics.attempt(path, tasks.Crash)
 	}

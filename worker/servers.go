@@ -21,22 +21,21 @@ import (
 )
 
 const (
-	// forwardInterval is how often asynq moves due retries to pending. asynq's
-	// 5 s would release every due task in one burst and make short delays useless.
+	// forwardInterval is how often asynq moves due retries to pending. With asynq's default of 5 s, all due tasks
+	// would become pending at once, and short waits would have no effect.
 	forwardInterval = time.Second
-	// groupsInterval is how often the groups in force are read: a new group's
-	// queue is served that soon.
+	// groupsInterval is how often the groups in force are read. The queue of a new group is served after at most
+	// that time.
 	groupsInterval = 2 * time.Second
 )
 
-// servers are the asynq servers of a worker. A path has its own over all its
-// queues, by weight, and is a bulkhead: slow enterprise calls cannot take a
-// clip's slot. A group with a share of the slots has a server of its own beside
-// it, because asynq bounds concurrency per server only. Safe for concurrent use.
+// servers are the asynq servers of a worker. Each path has its own server for all of its queues, by weight, so
+// that slow enterprise calls cannot occupy the slots of clips. A group with a share of the slots has a server
+// beside it, because asynq bounds concurrency per server only. Safe for concurrent use.
 type servers struct {
 	slots    Slots
-	interval time.Duration // of an idle server's checks for tasks
-	drain    time.Duration // of running deliveries after a stop
+	interval time.Duration // between an idle server's checks for tasks
+	drain    time.Duration // that running calls have after a stop
 	handler  asynq.HandlerFunc
 	onError  asynq.ErrorHandlerFunc
 	conn     *redisconn.Client
@@ -47,12 +46,12 @@ type servers struct {
 
 	mu      sync.Mutex
 	running []server
-	limits  []admission.Limit // in force when they were last read
+	limits  []admission.Limit // in force at the last read
 	stopped bool
-	retired sync.WaitGroup // servers that were replaced and still drain
+	retired sync.WaitGroup // servers that still drain
 }
 
-// plan is what one server serves.
+// plan says what one server serves.
 type plan struct {
 	path   tasks.Path
 	slots  int
@@ -68,7 +67,7 @@ func (p plan) equal(q plan) bool {
 	return p.path == q.path && p.slots == q.slots && maps.Equal(p.queues, q.queues)
 }
 
-// plans are the servers for the limits in force.
+// plans returns the servers for the limits in force.
 func (s *servers) plans(limits []admission.Limit) []plan {
 	weights, shares := map[string]int{}, map[string]int{}
 	for _, l := range limits {
@@ -76,7 +75,7 @@ func (s *servers) plans(limits []admission.Limit) []plan {
 		if !ok {
 			continue
 		}
-		weights[group] = max(weights[group], 1) // a group with any limit has its queue
+		weights[group] = max(weights[group], 1) // a group with any limit has a queue
 		n, err := strconv.Atoi(l.Value)
 		if err != nil {
 			continue
@@ -113,7 +112,7 @@ func (s *servers) plans(limits []admission.Limit) []plan {
 	return out
 }
 
-// queues are all queues this worker serves now.
+// queues returns the queues that this worker serves now, sorted.
 func (s *servers) queues() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,10 +128,10 @@ func (s *servers) queues() []string {
 func (s *servers) refresh(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.warn.Warn(ctx, "groups", "the queues cannot be served", s.serveLocked())
+	s.warn.Warn(ctx, "groups", "the servers of the queues could not be changed", s.serveLocked())
 }
 
-// serve serves what the limits ask for.
+// serve starts and retires servers for the limits in force.
 func (s *servers) serve(limits []admission.Limit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +139,8 @@ func (s *servers) serve(limits []admission.Limit) error {
 	return s.serveLocked()
 }
 
-// serveLocked starts the servers that are missing and retires those that are
-// not planned any more: they take nothing new and finish what runs.
+// serveLocked starts the planned servers that do not run and retires those that are no longer planned. A retired
+// server takes no new tasks and finishes the running ones.
 func (s *servers) serveLocked() error {
 	if s.stopped {
 		return nil
@@ -168,19 +167,19 @@ func (s *servers) serveLocked() error {
 	return nil
 }
 
-// watch follows the groups in force until ctx ends.
+// watch serves the groups in force until ctx ends.
 func (s *servers) watch(ctx context.Context) {
 	timer.Every(ctx, groupsInterval, func(ctx context.Context) {
 		limits, _, err := s.gates.LimitsInForce(ctx)
 		if err != nil {
 			return // deliveries report that admission is down
 		}
-		s.warn.Warn(ctx, "groups", "the groups in force cannot be served", s.serve(limits))
+		s.warn.Warn(ctx, "groups", "the servers of the queues could not be changed", s.serve(limits))
 	})
 }
 
-// stop stops all servers together: the drain is as long as the longest of
-// them. stopWaiting makes waiting deliveries return once nothing is taken any more.
+// stop stops all servers at the same time, so that it takes as long as the longest drain. It calls stopWaiting
+// once no server takes new tasks; waiting deliveries then return.
 func (s *servers) stop(stopWaiting func()) {
 	s.mu.Lock()
 	s.stopped = true
@@ -214,7 +213,7 @@ func (s *servers) newServer(p plan) *asynq.Server {
 	})
 }
 
-// asynqLog lets asynq write to slog.
+// asynqLog is slog as asynq's logger.
 type asynqLog struct{ log *slog.Logger }
 
 func (l asynqLog) Debug(args ...any) { l.log.Debug(fmt.Sprint(args...)) }

@@ -18,27 +18,24 @@ import (
 	"reprise/worker/warn"
 )
 
-// settler saves the outcomes of attempts and reads which tasks have a verdict.
-// Safe for concurrent use.
+// settler stores the outcomes of attempts and reads which tasks have a verdict. Safe for concurrent use.
 type settler struct {
 	recorder *record.Recorder
 	price    record.Price
 	slot     *slot
-	stopped  context.Context //nolint:containedctx // done: settlements that cannot be saved are dropped
-	unsaved  atomic.Int64    // settlements not saved yet; no call is made while there are any
+	stopped  context.Context //nolint:containedctx // done: settlements that nothing takes are dropped
+	unsaved  atomic.Int64    // settlements that nothing took so far; no call is made while there are any
 	metrics  *metrics
 	log      *slog.Logger
 	warn     *warn.Limiter
 }
 
-var errUnsaved = errors.New("this worker has results that are not saved yet")
+var errUnsaved = errors.New("this worker has results that are not stored yet")
 
-// settled is the only check whether a task has its verdict already; then the
-// delivery ends with it, without a call. It is made before admission, where it
-// waits in the slot for a store that is down, and again under the permit, where
-// it ends the delivery instead. outbox says that the outbox is read too: admission
-// refuses what is in there, so only a delivery that may end without asking
-// admission needs it.
+// settled ends the delivery if its task has a verdict already. No other function checks that. Before admission it
+// waits in the slot while the store is down; under the permit it ends the delivery instead. outbox adds the
+// verdicts in the outbox: admission refuses their tasks, so only a delivery that may end before admission needs
+// them.
 func (s *settler) settled(ctx context.Context, d *delivery, outbox bool) *ending {
 	const failure = "the store cannot be read"
 	var found store.TaskStatus
@@ -57,21 +54,21 @@ func (s *settler) settled(ctx context.Context, d *delivery, outbox bool) *ending
 		s.warn.Warn(ctx, failure, failure+"; tasks wait", err)
 		return without(tasks.StoreDown, 0, failure)
 	}
-	if d.permit != nil && found.Generation != d.status.Generation { // its budgets begin anew
+	if d.permit != nil && found.Generation != d.status.Generation { // its budgets start again
 		return without(tasks.Interrupted, 0, "it was reopened while it waited")
 	}
 	d.status = found
 	if !found.Finished {
 		return nil
 	}
-	s.metrics.repeated(d.payload.Path)
+	s.metrics.repeats.WithLabelValues(string(d.payload.Path)).Inc()
 	s.log.Info("answered from the store: no call", "task_id", d.id, "queue", d.queue, "outcome", string(found.Outcome), "verdict", string(found.Verdict))
 	return &ending{stored: &found}
 }
 
-// settle stores an attempt and, when it ends the task, the verdict and result.
-// An ending without a call that does not end the task leaves nothing to store.
-// The error is final: the worker was stopped while nothing took the settlement.
+// settle stores an attempt and, if it ends the task, the verdict and the result. It stores nothing for an ending
+// without a call that does not end the task. It returns an error only if the worker was stopped before anything
+// took the settlement.
 func (s *settler) settle(ctx context.Context, d *delivery, end *ending, decision retrypolicy.Decision) error {
 	if end.stored != nil || end.reply == nil && !ends(decision.Verdict) {
 		return nil
@@ -122,7 +119,7 @@ func (s *settler) entry(d *delivery, end *ending, decision retrypolicy.Decision)
 		if st.Finished && st.Verdict == tasks.Done && len(r.raw) > 0 {
 			st.Result = r.raw
 		}
-	case send != nil: // its worker may have died before it wrote the row
+	case send != nil: // its worker may have died before it stored the row
 		a.ID, a.Source, a.RequestID, a.Started, a.Units = send.AttemptID, send.Source, send.RequestID, send.SentAt, 1
 		st.Call = s.call(d, a)
 	default:
@@ -131,7 +128,7 @@ func (s *settler) entry(d *delivery, end *ending, decision retrypolicy.Decision)
 	return record.Entry{Settlement: st, Latch: conclusion(d, end, decision, st.At), Verified: verification(d, end, st.At)}
 }
 
-// settlement fills what every settlement of the delivery has.
+// settlement returns what every settlement of the delivery contains.
 func (s *settler) settlement(d *delivery) store.Settlement {
 	return store.Settlement{
 		Key: d.key(), Generation: d.status.Generation, Path: d.payload.Path, Queue: d.queue, Payload: d.raw, At: time.Now(),
@@ -143,8 +140,7 @@ func (s *settler) call(d *delivery, a record.Attempt) *store.Call {
 	return s.price.Call(a)
 }
 
-// conclusion is what an upload's attempt reports to the ledger; nil when it
-// never tried to latch.
+// conclusion is the report of an upload's attempt to the ledger; nil if it did not try to latch.
 func conclusion(d *delivery, end *ending, decision retrypolicy.Decision, at time.Time) *idempotency.Conclusion {
 	if !d.latchTried || end.reply == nil || decision.Latch == tasks.LatchUntouched {
 		return nil
@@ -155,8 +151,8 @@ func conclusion(d *delivery, end *ending, decision retrypolicy.Decision, at time
 	}
 }
 
-// verification is what a recognition found about the upload that it verifies;
-// nil when it verifies none or has no answer.
+// verification is the result of a recognition for the upload that it verifies; nil if it verifies none or has no
+// result.
 func verification(d *delivery, end *ending, at time.Time) *idempotency.Verification {
 	v := d.payload.Params.Verifies
 	answered := end.class.Outcome == tasks.Match || end.class.Outcome == tasks.NoMatch
@@ -166,12 +162,11 @@ func verification(d *delivery, end *ending, at time.Time) *idempotency.Verificat
 	return &idempotency.Verification{Key: v.Key, Generation: v.Generation, Hit: end.reply.audioID, RequestID: end.reply.requestID(), At: at}
 }
 
-// savePause is the time between two tries to save a settlement.
+// savePause is the wait between two tries to store a settlement.
 const savePause = 500 * time.Millisecond
 
-// save stores an entry in SQL or in the outbox, and tries until one of them
-// takes it: the call may be paid for, so neither asynq's cancellation nor a
-// drain ends the wait, only the worker's hard stop does.
+// save stores an entry in SQL or in the outbox. It tries until one of them takes it, because the call may be paid
+// for. asynq's cancellation and a drain do not stop it, only the end of the worker does.
 func (s *settler) save(ctx context.Context, e record.Entry) error {
 	ctx = context.WithoutCancel(ctx)
 	unsaved := false
@@ -179,7 +174,7 @@ func (s *settler) save(ctx context.Context, e record.Entry) error {
 		start := time.Now()
 		err := s.recorder.Save(ctx, e)
 		if err == nil {
-			s.metrics.settleTook(time.Since(start))
+			s.metrics.settleTime.Observe(time.Since(start).Seconds())
 			return nil
 		}
 		if !unsaved {
@@ -187,14 +182,14 @@ func (s *settler) save(ctx context.Context, e record.Entry) error {
 			s.unsaved.Add(1)
 			defer s.unsaved.Add(-1)
 		}
-		s.warn.Warn(ctx, "settle", "neither the store nor the outbox takes a settlement; retrying", err)
+		s.warn.Warn(ctx, "settle", "a settlement can be written neither to the store nor to the outbox; retrying", err)
 		if timer.Wait(s.stopped, savePause) != nil {
-			return errors.New("the worker was stopped with its settlement unsaved")
+			return errors.New("the worker was stopped before its settlement could be stored")
 		}
 	}
 }
 
-// logAttempt writes one line per call to AudD.
+// logAttempt logs one line per call to AudD.
 func (s *settler) logAttempt(d *delivery, r *reply, decision retrypolicy.Decision) {
 	level := slog.LevelInfo
 	if decision.Verdict != tasks.Done {

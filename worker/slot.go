@@ -9,19 +9,18 @@ import (
 	"reprise/worker/warn"
 )
 
-// slot is how a delivery waits while it occupies a slot. Full slots are the
-// natural backpressure: the backlog stays pending, where the web UI shows it.
-// Safe for concurrent use.
+// slot has the waits of deliveries. A waiting delivery occupies its slot, so the backlog stays pending in the
+// queue, where the web UI shows it. Safe for concurrent use.
 type slot struct {
 	longest  time.Duration                  // of one wait
-	callTime func(tasks.Path) time.Duration // what must remain for the call that follows
+	callTime func(tasks.Path) time.Duration // left for the call that follows
 	stopping context.Context                //nolint:containedctx // done: waits end at once
 	waits    *waits
 	warn     *warn.Limiter
 }
 
-// until is when a wait must end so that asynq's deadline cannot end the call
-// that follows.
+// until returns when a delivery's wait must end: after longest, and early enough that asynq's deadline cannot end
+// the call that follows.
 func (s *slot) until(d *delivery) time.Time {
 	until := time.Now().Add(s.longest)
 	if d.deadline.IsZero() {
@@ -33,7 +32,8 @@ func (s *slot) until(d *delivery) time.Time {
 	return until
 }
 
-// wait runs a wait, which it cancels at until and when the worker stops. A stop and the end of ctx end the delivery.
+// wait runs a wait, which it cancels at until and when the worker stops. A stop and the end of ctx end the
+// delivery.
 func (s *slot) wait(ctx context.Context, d *delivery, until time.Time, cause string, run func(context.Context) error) *ending {
 	defer s.waits.begin(d, cause)()
 	waitCtx, cancel := context.WithDeadline(ctx, until)
@@ -54,14 +54,14 @@ func (s *slot) pause(ctx context.Context, d *delivery, until time.Time, cause st
 	return s.wait(ctx, d, until, cause, func(ctx context.Context) error { return timer.Wait(ctx, wait) })
 }
 
-// Backoff between two tries of a store or of admission while it is down.
+// downMin and downMax bound the backoff between two tries while the store or admission is down.
 const (
 	downMin = 250 * time.Millisecond
 	downMax = 5 * time.Second
 )
 
-// retry repeats do in the slot until it succeeds; when the slot may not be held
-// any longer it ends the delivery as store_down. failure says what fails.
+// retry repeats do until it succeeds. It ends the delivery as store_down when the slot may be held no longer.
+// failure says for the log what fails.
 func (s *slot) retry(ctx context.Context, d *delivery, failure string, do func(context.Context) error) *ending {
 	until := s.until(d)
 	for backoff := downMin; ; backoff = min(2*backoff, downMax) {

@@ -9,9 +9,8 @@ import (
 	"reprise/tasks"
 )
 
-// sourceLog logs when a source stops taking calls of a path and when it takes
-// them again: one line per change, not one per task. Answers arrive in any
-// order; one that was asked for before the last change is ignored. Safe for
+// sourceLog logs when a source stops taking calls of a path and when it takes them again: one line per change.
+// Replies may arrive in any order, so it ignores one whose request was sent before the last change. Safe for
 // concurrent use.
 type sourceLog struct {
 	log  *slog.Logger
@@ -19,14 +18,14 @@ type sourceLog struct {
 	last map[string]change // by "source/path"
 }
 
-// change is the last line written about a source+path.
+// change is the last line about a source+path.
 type change struct {
 	gate admission.Gate // that blocks it; "" = none
 	at   time.Time
 }
 
-// briefThrottle is the longest throttle that is not logged: those without a
-// Retry-After last as long at most, and are frequent while limits are learned.
+// briefThrottle is the longest throttle that is not logged. Throttles without a Retry-After are not longer, and
+// are frequent while limits are learned.
 const briefThrottle = 2 * time.Second
 
 func newSourceLog(log *slog.Logger) *sourceLog {
@@ -57,8 +56,7 @@ func (s *sourceLog) granted(p *admission.Permit, asked time.Time) {
 	}
 }
 
-// changed notes which gate blocks a source+path, "" for none, and reports
-// whether that is a change.
+// changed records which gate blocks a source+path, "" for none, and reports whether that is a change.
 func (s *sourceLog) changed(name string, gate admission.Gate, asked time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestEachChangeOfASourceIsLoggedOnceInAnyOrderOfAnswers(t *testing.T) {
+func TestSourceChangeIsLoggedOnceInAnyOrderOfReplies(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	s := newSourceLog(slog.New(slog.NewTextHandler(&out, nil)))

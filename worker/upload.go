@@ -15,22 +15,22 @@ import (
 	"reprise/worker/warn"
 )
 
-// uploads connects deliveries to the upload ledger, which alone decides whether
-// an upload may be sent. Safe for concurrent use.
+// uploads asks the upload ledger on behalf of deliveries. The ledger alone decides whether an upload may be sent.
+// Safe for concurrent use.
 type uploads struct {
 	ledger  *idempotency.Ledger   // nil when the worker takes no uploads
-	rdb     redis.UniversalClient // has the ledger's latest mark
+	rdb     redis.UniversalClient // of the ledger's latest mark
 	verify  idempotency.Verify
 	timeout time.Duration // of the call
 	slot    *slot
 	warn    *warn.Limiter
 }
 
-// ledgerTimeout bounds one question to the ledger.
+// ledgerTimeout bounds each request to the ledger.
 const ledgerTimeout = 6 * time.Second
 
-// check asks the ledger, before admission, about uploads and the recognitions
-// that verify them.
+// check asks the ledger, before admission, whether an upload may be sent, and whether a recognition still has an
+// uncertain upload to verify.
 func (u *uploads) check(ctx context.Context, d *delivery) *ending {
 	v := d.payload.Params.Verifies
 	if !d.isUpload() && (v == nil || u.ledger == nil) {
@@ -39,7 +39,7 @@ func (u *uploads) check(ctx context.Context, d *delivery) *ending {
 	now := time.Now()
 	var st idempotency.UploadStatus
 	var refused error
-	ask := func(ctx context.Context) (err error) {
+	read := func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
 		defer cancel()
 		if v != nil {
@@ -49,21 +49,20 @@ func (u *uploads) check(ctx context.Context, d *delivery) *ending {
 		}
 		return err
 	}
-	if end := u.slot.retry(ctx, d, "the upload ledger cannot be read", ask); end != nil {
+	if end := u.slot.retry(ctx, d, "the upload ledger cannot be read", read); end != nil {
 		return end
 	}
 	if v != nil {
 		if st.State == idempotency.Uncertain && st.Generation == v.Generation {
 			return nil
 		}
-		return without(tasks.InvalidRequest, 0, fmt.Sprintf("nothing to verify: the upload %s is not uncertain any more", v.Key))
+		return without(tasks.InvalidRequest, 0, fmt.Sprintf("the upload %s is no longer uncertain, so there is nothing to verify", v.Key))
 	}
 	return refusedSend(st, refused, now)
 }
 
-// look asks where the upload stands and whether it may be sent. A send without
-// a conclusion in time becomes uncertain here. A task enqueued by hand, whose
-// slot is not claimed yet, claims it.
+// look reads an upload's status and whether it may be sent. It makes a send without a report in time uncertain. A
+// task that was enqueued by hand has no slot yet, so look claims one.
 func (u *uploads) look(ctx context.Context, d *delivery, now time.Time) (st idempotency.UploadStatus, refused, err error) {
 	st, err = u.ledger.Status(ctx, d.payload.Key)
 	if err == nil && st.State == idempotency.Sent && !now.Before(st.Until) {
@@ -82,7 +81,7 @@ func (u *uploads) look(ctx context.Context, d *delivery, now time.Time) (st idem
 	return st, got[0].Refused, nil
 }
 
-// refusedSend ends a delivery whose upload may not be sent; nil if it may.
+// refusedSend ends a delivery whose upload may not be sent; it returns nil if it may.
 func refusedSend(st idempotency.UploadStatus, refused error, now time.Time) *ending {
 	var taken *idempotency.TakenError
 	var slot *idempotency.SlotTakenError
@@ -93,14 +92,14 @@ func refusedSend(st idempotency.UploadStatus, refused error, now time.Time) *end
 	case errors.As(refused, &taken):
 		return sentBefore(st, now)
 	case errors.As(refused, &slot):
-		return without(tasks.InvalidRequest, 0, slot.Error()+"; enqueue it with --replace to overwrite")
+		return without(tasks.InvalidRequest, 0, slot.Error()+"; to overwrite it, enqueue the upload with --replace")
 	case errors.As(refused, &busy):
 		return without(tasks.Refused, busy.Until.Sub(now), busy.Error())
 	}
-	return without(tasks.StoreDown, 0, "the upload ledger does not answer")
+	return without(tasks.StoreDown, 0, "the upload ledger does not respond")
 }
 
-// sentBefore repeats what the ledger knows of the upload's send.
+// sentBefore ends a delivery as the ledger says about the send that was made before.
 func sentBefore(st idempotency.UploadStatus, now time.Time) *ending {
 	s := st.Send
 	outcome := s.Outcome
@@ -114,16 +113,16 @@ func sentBefore(st idempotency.UploadStatus, now time.Time) *ending {
 	case idempotency.Rejected:
 		end = &ending{class: retrypolicy.Classified{Outcome: outcome, Reason: s.Reason}}
 	case idempotency.Uncertain:
-		end = without(outcome, 0, fmt.Sprintf("uncertain, it may have arrived and is not sent again by itself; see inspect uploads (%s)", s.Reason))
-	default: // sent, and its answer may still come
-		return without(tasks.Refused, st.Until.Sub(now), "it was sent and has no answer yet")
+		end = without(outcome, 0, fmt.Sprintf("uncertain: the upload may have arrived and is not sent again automatically; see inspect uploads (%s)", s.Reason))
+	default: // sent, and its attempt may still report
+		return without(tasks.Refused, st.Until.Sub(now), "the upload was sent and has no result yet")
 	}
 	end.send = &s
 	return end
 }
 
-// maySent reports whether a lost attempt may have sent anything. A recognition
-// may; an upload only if it latched.
+// maySent reports whether a lost attempt may have sent its call. A recognition may have; an upload only if it was
+// latched.
 func (u *uploads) maySent(ctx context.Context, d *delivery, attempt string) (bool, error) {
 	if !d.isUpload() {
 		return true, nil
@@ -134,9 +133,8 @@ func (u *uploads) maySent(ctx context.Context, d *delivery, attempt string) (boo
 	return latched, err
 }
 
-// latch takes the one send of an upload, right before its first body byte. An
-// error means that no call is made; the attempt then reports released, since
-// a commit whose reply was lost may stand.
+// latch takes the one send of an upload, right before its first body byte. After an error no call is made, and
+// the attempt reports released, because the latch may stand although its reply was lost.
 func (u *uploads) latch(ctx context.Context, d *delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
 	defer cancel()
@@ -161,20 +159,19 @@ func (u *uploads) latch(ctx context.Context, d *delivery) error {
 	return nil
 }
 
-// latchFailed maps the ledger's refusals: an attempt that lost the race is
-// retried soon; a ledger that is behind or down blocks uploads.
+// latchFailed classifies an error of the ledger: an attempt that lost the race is retried soon; a ledger that is
+// behind or down blocks uploads.
 func (u *uploads) latchFailed(ctx context.Context, err error) error {
 	var taken *idempotency.TakenError
 	var slot *idempotency.SlotTakenError
 	var busy *idempotency.SlotBusyError
-	var behind *idempotency.BehindError
-	switch {
-	case errors.As(err, &taken), errors.As(err, &slot), errors.As(err, &busy):
+	if errors.As(err, &taken) || errors.As(err, &slot) || errors.As(err, &busy) {
 		return fmt.Errorf("%w: %w", retrypolicy.ErrLeaseLost, err)
-	case errors.As(err, &behind):
-		u.warn.Warn(ctx, "ledger", "uploads are blocked until an operator runs `inspect uploads adopt`", err)
-	default:
-		u.warn.Warn(ctx, "ledger", "the upload ledger takes no latch; uploads wait", err)
+	}
+	if _, behind := errors.AsType[*idempotency.BehindError](err); behind {
+		u.warn.Warn(ctx, "ledger", "uploads are blocked; run `inspect uploads adopt`", err)
+	} else {
+		u.warn.Warn(ctx, "ledger", "the upload ledger cannot be written; uploads wait", err)
 	}
 	return fmt.Errorf("%w: %w", retrypolicy.ErrStoreDown, err)
 }

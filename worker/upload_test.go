@@ -92,7 +92,7 @@ func TestOtherContentForAUsedSlotIsRefused(t *testing.T) {
 	require.EqualValues(t, 1, r.sim.Bill().Upload(5).Started)
 }
 
-func TestUploadLosingItsWorkerAfterTheLatchIsNeverSentAgain(t *testing.T) {
+func TestUploadWhoseWorkerDiedAfterTheLatchIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, nil)
 	p := r.track("lost.wav", 11)
@@ -195,7 +195,7 @@ func (r *rig) uncertain(p tasks.Payload) idempotency.UploadStatus {
 }
 
 // A worker may die after the ledger has the answer and before the store has it.
-func TestHeldUploadThatTheLedgerHasAsArrivedIsSettled(t *testing.T) {
+func TestHeldUploadThatIsSettledInTheLedgerIsSettled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, verifying)
 	p := r.track("between.wav", 23)
@@ -213,7 +213,7 @@ func TestHeldUploadThatTheLedgerHasAsArrivedIsSettled(t *testing.T) {
 
 // The answer is paid for: it must reach the ledger although neither the ledger
 // nor the store took it when it came.
-func TestAnswerOfAVerificationInTheOutboxSettlesTheUpload(t *testing.T) {
+func TestVerificationInTheOutboxSettlesTheUpload(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, nil)
 	p := r.track("late-answer.wav", 24)
@@ -260,7 +260,7 @@ func TestOverdueSendWithoutAQueuedTaskIsHeld(t *testing.T) {
 }
 
 // A ledger that hangs must not hold the slot of a delivery.
-func TestQuestionToAHangingLedgerIsBounded(t *testing.T) {
+func TestLookupOfALostAttemptEndsWhenTheLedgerHangs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{}, nil)
 	db := r.store.DB()

@@ -11,16 +11,15 @@ import (
 	"reprise/tasks"
 )
 
-// Causes of waits beside "gate <name>".
+// The causes of waits, beside "gate <name>".
 const (
 	causeCall     = "request in flight"
 	causeInFlight = "in flight elsewhere"
 	causeStore    = "a store that is down"
 )
 
-// waits knows what every delivery is waiting for and logs, every 15 s, the
-// waits that last longer: one line per cause, with task ids if they are few.
-// Safe for concurrent use.
+// waits has the cause of every delivery's wait. Every 15 s it logs the waits that last longer: one line per
+// cause, with the task ids if they are few. Safe for concurrent use.
 type waits struct {
 	log *slog.Logger
 	mu  sync.Mutex
@@ -35,16 +34,16 @@ type wait struct {
 }
 
 const (
-	// waitInterval is the interval of the lines, and the age from which a wait is logged.
+	// waitInterval is the interval of the lines and the age from which a wait is logged.
 	waitInterval = 15 * time.Second
-	// waitIDs is up to how many waiting tasks are named.
+	// waitIDs is the largest number of waiting tasks whose ids are logged.
 	waitIDs = 3
 )
 
 func newWaits(log *slog.Logger) *waits { return &waits{log: log, all: map[*delivery]wait{}} }
 
-// begin notes that a delivery waits; the result ends the wait. Waits with the
-// same cause in a row count as one.
+// begin records that a delivery waits; the returned function ends the wait. Consecutive waits with the same cause
+// count as one.
 func (w *waits) begin(d *delivery, cause string) func() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,18 +9,16 @@ import (
 	"reprise/tasks"
 )
 
-// uiRoot is where asynq's web UI is mounted.
+// uiRoot is the path of asynq's web UI.
 const uiRoot = "/ui"
 
-// sharedRedis gives asynqmon the worker's client without its wrapper: asynqmon
-// shows its Redis page only for the client types it knows. The handler is never
-// closed, because that would close the worker's connections.
+// sharedRedis gives asynqmon the worker's client without its wrapper, because asynqmon has a Redis page only for
+// the client types that it knows. The handler is never closed: that would close the worker's connections.
 type sharedRedis struct{ rdb redis.UniversalClient }
 
 func (s sharedRedis) MakeRedisClient() any { return s.rdb }
 
-// newWebUI is asynq's web UI, read-only unless changes are allowed, without
-// the signatures of URLs.
+// newWebUI returns asynq's web UI. It is read-only unless changes are allowed, and shows no signatures of URLs.
 func newWebUI(rdb redis.UniversalClient, allowChanges bool) *asynqmon.HTTPHandler {
 	return asynqmon.New(asynqmon.Options{
 		RootPath:         uiRoot,
@@ -30,8 +28,8 @@ func newWebUI(rdb redis.UniversalClient, allowChanges bool) *asynqmon.HTTPHandle
 	})
 }
 
-// shownPayload is a payload for display: URLs without their query. A payload
-// that does not decode is not shown, since it may hold a signed URL.
+// shownPayload returns a payload for display, with URLs without their query. It does not show a payload that
+// cannot be decoded, because that may contain a signed URL.
 func shownPayload(typ string, raw []byte) string {
 	p, err := tasks.Decode(typ, raw)
 	if err != nil {

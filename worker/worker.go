@@ -17,16 +17,15 @@ import (
 	"reprise/worker/warn"
 )
 
-// Records is the SQL store as a worker uses it: *store.Store, or a stand-in in
-// benchmarks without SQL.
+// Records is the SQL store as a worker uses it: *store.Store, or a replacement without SQL in benchmarks.
 type Records interface {
 	upkeep.Store
-	// Ping fails when nothing can be written.
+	// Ping returns an error if nothing can be written.
 	Ping(ctx context.Context) error
 }
 
-// Worker runs tasks. Create it with New, run it with Run once, then Close it.
-// It holds the parts of the delivery pipeline and starts the services beside it.
+// Worker runs tasks. Create it with New, call Run once, then Close. It has the parts of the delivery pipeline and
+// starts the services beside it.
 type Worker struct {
 	opts    Options
 	log     *slog.Logger
@@ -47,16 +46,16 @@ type Worker struct {
 	waits    *waits
 	metrics  *metrics
 
-	stopping context.Context //nolint:containedctx // done: take nothing new, waiting deliveries return
+	stopping context.Context //nolint:containedctx // done: no new tasks, waiting deliveries return
 	stop     context.CancelFunc
-	stopped  context.Context //nolint:containedctx // done: give up what cannot be saved
+	stopped  context.Context //nolint:containedctx // done: running calls and unsaved settlements are abandoned
 	abandon  context.CancelFunc
 	closers  []closer
 	ready    chan struct{} // closed: serving
 	addr     string        // of the admin listener; set before ready
 }
 
-// closer is a named step of Close; steps run last in, first out.
+// closer is a named step of Close.
 type closer struct {
 	name string
 	run  func() error
@@ -66,7 +65,7 @@ func (w *Worker) onClose(name string, run func() error) {
 	w.closers = append(w.closers, closer{name: name, run: run})
 }
 
-// Close releases what New opened, last in, first out. It may be called twice.
+// Close releases what New opened, last in, first out. A second call does nothing.
 func (w *Worker) Close() error {
 	w.stop()
 	w.abandon()
@@ -80,8 +79,8 @@ func (w *Worker) Close() error {
 	return errors.Join(errs...)
 }
 
-// Ready is closed when Run has passed its checks and takes tasks.
+// Ready returns a channel that is closed when Run has passed its checks and takes tasks.
 func (w *Worker) Ready() <-chan struct{} { return w.ready }
 
-// AdminAddr is the address the admin listener is bound to, once Ready.
+// AdminAddr returns the address of the admin listener, once Ready is closed; "" without one.
 func (w *Worker) AdminAddr() string { return w.addr }

@@ -12,13 +12,12 @@ import (
 	"reprise/worker"
 )
 
-// config is every setting of the worker, in the order in which `worker config`
-// prints them. A field's key in a file is its name in snake case.
+// config has every setting of the worker, in the order in which `worker config` prints them. A field's key in a
+// file is its name in snake case.
 //
-// To add a setting: declare its field here, give it a default in defaults and
-// pass it on in options. The package that uses it checks its range and names
-// its key in the error (Validate of worker.Options, admission.Config …). A flag
-// is declared in load.go. README.md lists the settings that users need.
+// To add a setting: declare its field here, give it a default in defaults and pass it on in options. The package
+// that uses it checks its range and names its key in the error (Validate of worker.Options, admission.Config …).
+// load.go declares the flags. README.md lists the settings that users need.
 type config struct {
 	Redis    settings.Redis
 	Store    settings.Store
@@ -72,8 +71,7 @@ type sourceConfig struct {
 	Limits                 sourceLimits
 }
 
-// sourceLimits are the limits of one source. A key that is left out has the
-// value that limits has for every source; 0 = off.
+// sourceLimits are the limits of one source. A key that is left out has the value in limits; 0 = off.
 type sourceLimits struct{ Recognize, Enterprise, Upload sourceLimit }
 
 // sourceLimit has the keys of admission.Limits; nil = left out.
@@ -92,7 +90,7 @@ type groupConfig struct {
 	SlotShare                  settings.Share // of a worker's slots
 }
 
-// defaults are those of worker.DefaultOptions.
+// defaults returns the defaults of worker.DefaultOptions as settings.
 func defaults() config {
 	o := worker.DefaultOptions()
 	var c config
@@ -107,7 +105,7 @@ func defaults() config {
 	return c
 }
 
-// options are the settings as the worker takes them.
+// options returns the settings as worker.Options.
 func (c config) options(a app, log *slog.Logger) (worker.Options, error) {
 	o := worker.DefaultOptions()
 	o.RedisURL, o.Log, o.Version = c.Redis.URL, log, cli.Version()
@@ -149,7 +147,7 @@ func (c config) admission(g *admission.Config) {
 	}
 }
 
-// or returns every, with the limits of l in place of its own.
+// or returns every with the limits of l that are set.
 func (l sourceLimit) or(every admission.Limits) admission.Limits {
 	set := func(limit *int64, own *int64) {
 		if own != nil {

@@ -126,7 +126,7 @@ func TestErrorsNameWrongSettings(t *testing.T) {
 	}
 }
 
-func TestVariableNamedByASourceIsKnown(t *testing.T) {
+func TestTokenVariableNamedByASourceIsNotReportedAsUnknown(t *testing.T) {
 	t.Parallel()
 	path := settingsFile(t, "sources: {one: {token_env: REPRISE_TOKEN_ONE}}")
 	code, stdout, stderr := command(t, []string{"REPRISE_TOKEN_ONE=sesame", "REPRISE_CONFIG=" + path}, "config")

@@ -19,7 +19,7 @@ import (
 	"reprise/worker"
 )
 
-// devFlags are the flags of `worker dev` alone.
+// devFlags are the flags that only `worker dev` has.
 type devFlags struct {
 	data      string
 	exit      bool
@@ -50,14 +50,14 @@ With a redis-server installed, tasks and results are kept in the data folder.`,
 	return cmd
 }
 
-// devDefaults are the worker's with a quiet log: dev prints the results.
+// devDefaults returns the worker's defaults with errors only in the log, because dev prints the results.
 func devDefaults() config {
 	c := defaults()
 	c.Log.Level = "error"
 	return c
 }
 
-// devStack is everything that a running dev has.
+// devStack has the parts of a running dev.
 type devStack struct {
 	redis   *devredis.Instance
 	records *store.Store
@@ -79,7 +79,7 @@ func (a app) dev(cmd *cobra.Command, f devFlags) (err error) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- d.worker.Run(ctx)
-		close(ended) // it is read twice when the worker ends before it is ready
+		close(ended) // it is read twice if the worker ends before it is ready
 	}()
 	err = a.demonstrate(ctx, d, f, ended)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -124,8 +124,8 @@ func (a app) openDev(ctx context.Context, cmd *cobra.Command, f devFlags, open *
 	return d, err
 }
 
-// startRedis starts the embedded Redis. Calls that AudD bills need one that
-// keeps its data, or --ephemeral.
+// startRedis starts the embedded Redis. If AudD bills the calls, it requires a Redis that keeps its data, or
+// --ephemeral.
 func (d *devStack) startRedis(ctx context.Context, f devFlags, open *closers) error {
 	var err error
 	if d.redis, err = devredis.Start(ctx, filepath.Join(d.dir, "redis")); err != nil {
@@ -133,17 +133,16 @@ func (d *devStack) startRedis(ctx context.Context, f devFlags, open *closers) er
 	}
 	open.add("the embedded Redis", d.redis.Close)
 	if !d.redis.Durable && d.conf.AudD.Token != "" && !f.ephemeral {
-		return errors.New("AudD bills these calls, and this Redis keeps its data in memory only: install redis-server, or allow it with --ephemeral")
+		return errors.New("AudD bills these calls, but this Redis keeps its data in memory only: install redis-server, or allow it with --ephemeral")
 	}
 	d.conf.Redis.URL = d.redis.URL
 	return nil
 }
 
-// simToken is the token the simulator accepts.
+// simToken is the token that the simulator accepts.
 const simToken = "dev-token"
 
-// sampleBytesPerSecond is the bit rate of the long sample, so that the
-// simulator bills its real length.
+// sampleBytesPerSecond is the bit rate of the long sample, from which the simulator bills its real length.
 const sampleBytesPerSecond = 2000
 
 // startSimulator starts the simulator unless a token for AudD is set.
@@ -165,17 +164,17 @@ func (d *devStack) startSimulator(ctx context.Context, open *closers) error {
 	return nil
 }
 
-// freeAddr is addr, or one with a free port when another program uses addr.
+// freeAddr returns addr, or an address with a free port if another program uses addr.
 func freeAddr(ctx context.Context, addr string) string {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return "127.0.0.1:0"
 	}
-	_ = ln.Close() // it was only a probe
+	_ = ln.Close() // only the address was tested
 	return addr
 }
 
-// announce writes the addresses to the data folder, for enqueue and inspect.
+// announce writes the addresses to the data folder, where enqueue and inspect find them.
 func (d *devStack) announce() error {
 	db, err := filepath.Abs(filepath.Join(d.dir, "reprise.db"))
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"reprise/worker"
 )
 
-// flagNames are the flags of settings by key.
+// flagNames has the flags of settings by key.
 var flagNames = map[string]string{
 	"redis.url": "redis", "store.url": "store", "audd.base_url": "base-url", "audd.enterprise_url": "enterprise-url",
 	"audd.skip_check": "skip-auth-check", "slots.recognize": "recognize-slots", "slots.enterprise": "enterprise-slots",
 	"slots.upload": "upload-slots", "admin.addr": "admin", "log.level": "log-level", "log.format": "log-format",
 }
 
-// addFlags adds the flags of the settings whose defaults are d.
+// addFlags adds the flags of the settings, with the defaults in d.
 func addFlags(f *pflag.FlagSet, d config) {
 	f.String("config", "", "settings file in YAML (REPRISE_CONFIG)")
 	f.String("redis", "", "Redis URL: redis://, rediss:// or unix:// (REPRISE_REDIS_URL)")
@@ -51,7 +51,7 @@ func (a app) load(cmd *cobra.Command, c config) (config, error) {
 	return c, nil
 }
 
-// complete fills in the URLs of a running `worker dev` where none are set.
+// complete sets missing URLs to those of a running `worker dev`.
 func (c *config) complete(a app) error {
 	if c.Redis.URL == "" || c.Store.URL == "" {
 		found, err := settings.ReadAddresses(settings.DataDir("", a.Environ))
@@ -66,8 +66,8 @@ func (c *config) complete(a app) error {
 	return nil
 }
 
-// check returns the errors that a start would report. A missing Redis, store or
-// token is none: the settings may be for another machine.
+// check returns the errors that a start would report. A missing Redis, store or token is no error, because the
+// settings may be for another machine.
 func (c config) check(a app) error {
 	_, logErr := a.logger(c.Log.Format, c.Log.Level)
 	o, err := c.options(a, slog.New(slog.DiscardHandler))
@@ -81,7 +81,7 @@ func (c config) check(a app) error {
 	return c.loaded.WithOrigin(errors.Join(logErr, err))
 }
 
-// validate checks options before a store and a ledger are opened for them.
+// validate checks options before their store and ledger are open.
 func validate(o worker.Options) error {
 	o.Ledger = &idempotency.Ledger{}
 	o.Admission.Sources = nil

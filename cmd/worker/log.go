@@ -9,7 +9,7 @@ import (
 	"reprise/internal/cli"
 )
 
-// logger writes to standard error: text or JSON, with auto text on a terminal.
+// logger returns a log on standard error, as text or JSON. The format auto is text on a terminal.
 func (a app) logger(format, level string) (*slog.Logger, error) {
 	opts := &slog.HandlerOptions{ReplaceAttr: readableDurations}
 	var errs []error
@@ -28,8 +28,7 @@ func (a app) logger(format, level string) (*slog.Logger, error) {
 	return slog.New(handler), errors.Join(errs...)
 }
 
-// readableDurations writes durations as "5.27ms", where slog's JSON handler
-// writes nanoseconds.
+// readableDurations writes durations as "5.27ms" instead of nanoseconds.
 func readableDurations(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(rounded(a.Value.Duration()).String())
@@ -37,7 +36,7 @@ func readableDurations(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// rounded keeps three digits.
+// rounded returns d with three digits.
 func rounded(d time.Duration) time.Duration {
 	unit := time.Duration(1)
 	for d.Abs()/unit >= 1000 {

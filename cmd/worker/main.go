@@ -1,5 +1,5 @@
-// Command worker runs recognition jobs: `worker run` on an existing Redis,
-// `worker dev` with everything it needs in one process.
+// Command worker runs recognition jobs: `worker run` on an existing Redis, `worker dev` with all it needs in one
+// process.
 package main
 
 import (
@@ -26,7 +26,7 @@ var program = cli.Program{
 	},
 }
 
-// app is what every sub-command shares.
+// app is the process that every sub-command uses.
 type app struct{ *cli.Process }
 
 func newRoot(a app) *cobra.Command {
@@ -51,7 +51,7 @@ func newRoot(a app) *cobra.Command {
 	return root
 }
 
-// closers is what a command has opened; it is closed last in, first out.
+// closers close what a command has opened, last in, first out.
 type closers []func() error
 
 func (c *closers) add(what string, run func() error) {
@@ -63,7 +63,7 @@ func (c *closers) add(what string, run func() error) {
 	})
 }
 
-// close closes everything. After a clean run an error has the code Unclean.
+// close closes everything and returns runErr, or an error of closing with the code Unclean.
 func (c *closers) close(runErr error) error {
 	var errs []error
 	for _, run := range slices.Backward(*c) {

@@ -61,8 +61,8 @@ func (a app) checkCommand() *cobra.Command {
 	return cmd
 }
 
-// reportTokens prints a line per source. The error names the sources whose
-// token is refused or could not be checked.
+// reportTokens prints a line per source. The error names the sources whose token is refused or could not be
+// checked.
 func (a app) reportTokens(checks []worker.TokenCheck) error {
 	var refused, unknown []string
 	for _, c := range checks {
@@ -87,7 +87,7 @@ func (a app) reportTokens(checks []worker.TokenCheck) error {
 	return errors.Join(errs...)
 }
 
-// withWorker builds a worker from the settings, uses it and closes it.
+// withWorker builds a worker from the settings, calls use and closes the worker.
 func (a app) withWorker(cmd *cobra.Command, use func(context.Context, config, *worker.Worker) error) (err error) {
 	ctx := cmd.Context()
 	c, err := a.load(cmd, defaults())
@@ -132,7 +132,7 @@ func openStore(ctx context.Context, url string, open *closers) (*store.Store, er
 	return records, nil
 }
 
-// build creates the worker on an open store.
+// build returns a worker on an open store.
 func build(ctx context.Context, o worker.Options, records *store.Store, open *closers) (w *worker.Worker, err error) {
 	redisconn.SetLogger(o.Log)
 	if o.Ledger, err = idempotency.New(ctx, records.DB(), idempotency.DefaultConfig()); err != nil {

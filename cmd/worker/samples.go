@@ -32,11 +32,11 @@ type summary struct {
 	Seconds     float64 `json:"seconds"`
 }
 
-// demoTimeout bounds the wait for the samples' results.
+// demoTimeout bounds the wait for the results of the samples.
 const demoTimeout = 2 * time.Minute
 
-// demonstrate queues the samples, prints their results and a summary, and keeps
-// running unless f.exit is set.
+// demonstrate enqueues the samples and prints their results and a summary. Then it waits for the end, unless
+// f.exit is set.
 func (a app) demonstrate(ctx context.Context, d *devStack, f devFlags, ended <-chan error) error {
 	if err := waitReady(ctx, d, ended); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (a app) demonstrate(ctx context.Context, d *devStack, f devFlags, ended <-c
 	if err := d.announce(); err != nil {
 		return err
 	}
-	defer settings.RemoveAddresses(d.dir) //nolint:errcheck // a stale file names a dead process and is ignored
+	defer settings.RemoveAddresses(d.dir) //nolint:errcheck // a file that stays names a process that has ended, and is ignored
 	printf := func(format string, args ...any) {
 		if !f.json {
 			fmt.Fprintf(a.Out, format+"\n", args...)
@@ -85,7 +85,7 @@ func (d *devStack) introduce(printf func(string, ...any)) {
 	printf("Data      %s\n", d.dir)
 }
 
-// waitReady waits until the worker has its admin listener, or has ended.
+// waitReady waits until the worker is ready or has ended.
 func waitReady(ctx context.Context, d *devStack, ended <-chan error) error {
 	select {
 	case <-d.worker.Ready():
@@ -100,8 +100,8 @@ func waitReady(ctx context.Context, d *devStack, ended <-chan error) error {
 	}
 }
 
-// runSamples queues the clips of examples/audio and waits for their results. The
-// The simulator gets them at every start, AudD only once.
+// runSamples enqueues the clips of examples/audio and waits for their results. The simulator recognizes them at
+// every start, AudD only once.
 func (d *devStack) runSamples(ctx context.Context, printf func(string, ...any)) (summary, error) {
 	var sum summary
 	start := time.Now()
@@ -109,7 +109,7 @@ func (d *devStack) runSamples(ctx context.Context, printf func(string, ...any)) 
 	if err != nil {
 		return sum, err
 	}
-	defer rdb.Close() // nothing is in flight any more
+	defer rdb.Close() // it is idle
 	in, err := intake.New(intake.Options{Redis: rdb, Store: d.records})
 	if err != nil {
 		return sum, err
@@ -142,8 +142,7 @@ func (d *devStack) runSamples(ctx context.Context, printf func(string, ...any)) 
 	return sum, d.bill(ctx, start, &sum)
 }
 
-// bill counts calls and units: the simulator's own bill, or what the call rows
-// print when AudD was asked.
+// bill counts calls and units, from the simulator's bill or, with AudD, from the call rows.
 func (d *devStack) bill(ctx context.Context, start time.Time, sum *summary) error {
 	if d.sim != nil {
 		b := d.sim.Bill()
@@ -177,7 +176,7 @@ func (s *summary) add(r intake.Result) {
 	}
 }
 
-// line is a result as one line.
+// line returns a result as one line.
 func line(r intake.Result) string {
 	name := filepath.Base(r.Name)
 	if r.Verdict != tasks.Done {
@@ -186,8 +185,8 @@ func line(r intake.Result) string {
 	return fmt.Sprintf("%-10s %-24s %s", strings.ReplaceAll(string(r.Outcome), "_", " "), name, text.Song(r.Result))
 }
 
-// unpack writes the embedded clips into a folder and returns their names by path:
-// long recordings are for enterprise.
+// unpack writes the embedded clips to a folder and returns their files by path. Long recordings are for
+// enterprise.
 func unpack(dir string) (map[tasks.Path][]string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the folder of the samples: %w", err)

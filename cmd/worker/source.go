@@ -12,12 +12,12 @@ import (
 	"reprise/worker"
 )
 
-// mainSource is the name of the account of AUDD_API_TOKEN and audd.token.
+// mainSource is the name of the source whose token is AUDD_API_TOKEN or audd.token.
 const mainSource = "main"
 
 var errNoToken = errors.New("no AudD token: set AUDD_API_TOKEN (from dashboard.audd.io), or try `worker dev`, which needs none")
 
-// sources are the accounts of the settings, and main for a single token.
+// sources returns the sources of the settings, and main if there is a single token.
 func (c config) sources(getenv func(string) string) ([]worker.Source, error) {
 	var out []worker.Source
 	errs := []error{badURL("audd.base_url", c.AudD.BaseURL), badURL("audd.enterprise_url", c.AudD.EnterpriseURL)}
@@ -40,7 +40,7 @@ func (c config) sources(getenv func(string) string) ([]worker.Source, error) {
 	return out, err
 }
 
-// token is the token of the source with that key.
+// token returns the token of the source with that key.
 func (s sourceConfig) token(key string, getenv func(string) string) (string, error) {
 	switch {
 	case s.Token != "" && s.TokenEnv != "":
@@ -59,7 +59,7 @@ func source(name, token, base, enterprise string) worker.Source {
 	return worker.Source{Name: name, Token: func() string { return token }, BaseURL: withSlash(base), EnterpriseURL: withSlash(enterprise)}
 }
 
-// badURL is the error of a URL that cannot be called. It shows no part of it.
+// badURL returns the error of a URL that cannot be used. It shows no part of the URL.
 func badURL(key, raw string) error {
 	if raw == "" {
 		return nil

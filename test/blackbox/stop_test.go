@@ -116,7 +116,7 @@ func TestSecondSignalExitsAtOnceAndTheCallIsPossiblyBilled(t *testing.T) {
 	p := enqueue(r, clip(r, "second-signal.wav"))[0]
 	r.WaitHeld(1)
 	w.Terminate()
-	w.Line("stopping: running calls finish, nothing new is taken", patience)
+	w.Line("stopping: no new tasks are taken, running calls finish", patience)
 	proctest.Never(t, 2*time.Second, func() bool { return !w.Running() }, "the first signal waits for the call")
 	w.Terminate()
 	require.Equal(t, 2, w.Wait(patience), "exit code of a stop that does not wait for the call")

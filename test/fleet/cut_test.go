@@ -49,7 +49,7 @@ func TestRedisCutUnderLoadAdmitsNoCallWithoutAPermit(t *testing.T) {
 	require.LessOrEqual(t, during, 2*slots, "calls on permits from before the cut")
 	logged := 0
 	for _, w := range f.workers { // a worker logs nothing if all its slots acknowledge while Redis is cut
-		lines := slices.DeleteFunc(w.log.Lines("no call can be admitted; tasks wait"), func(l proctest.Line) bool { return l.At().Before(begun) })
+		lines := slices.DeleteFunc(w.log.Lines("admission does not respond; tasks wait"), func(l proctest.Line) bool { return l.At().Before(begun) })
 		require.LessOrEqual(t, len(lines), 1+int(time.Since(begun)/downEvery), "lines per outage, not per task")
 		logged += len(lines)
 	}

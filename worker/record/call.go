@@ -8,8 +8,7 @@ import (
 	"reprise/tasks"
 )
 
-// Attempt is what a call row is made from: one call to AudD, as far as it is
-// known, and what was decided about it.
+// Attempt is one call to AudD, as far as it is known, and the decision about it.
 type Attempt struct {
 	ID         string
 	Key        string
@@ -19,16 +18,15 @@ type Attempt struct {
 	Class      retrypolicy.Classified
 	Decision   retrypolicy.Decision
 	RequestID  string
-	Units      int64 // reserved; billed if the decision keeps them; 0 = no bound is known
+	Units      int64 // reserved ones, which are billed if the decision keeps them; 0 = no bound is known
 	Started    time.Time
 	Latency    time.Duration
 }
 
-// Price is what 1,000 units cost; 0 = unknown, and costs are then unknown.
+// Price is the price of 1,000 units. With 0 the price is unknown, and so are the costs.
 type Price float64
 
-// Call makes the call row of an attempt, with its cost. It is the only builder
-// of call rows.
+// Call returns the call row of an attempt, with its cost. All call rows come from here.
 func (p Price) Call(a Attempt) *store.Call {
 	row := &store.Call{
 		AttemptID: a.ID, Key: a.Key, Generation: a.Generation, Source: a.Source, Path: a.Path,

@@ -1,7 +1,5 @@
-// Package record stores what became of the attempts of tasks: call rows,
-// verdicts and results in SQL, and what an upload's attempt reports to the
+// Package record stores the results of attempts: call rows, verdicts and results in SQL, and the reports of uploads in the
 // ledger. While SQL cannot be written, settlements wait in an outbox in Redis.
 //
-// It is what the delivery pipeline (package worker) and the maintenance jobs
-// (package worker/upkeep) share.
+// Packages worker and worker/upkeep share it.
 package record

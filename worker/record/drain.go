@@ -9,8 +9,7 @@ import (
 	"reprise/store"
 )
 
-// Drain writes all settlements of the outbox to SQL. It returns at the first
-// page that SQL refuses; what is not written stays.
+// Drain writes all settlements of the outbox to SQL. It stops at the first page that SQL refuses; the rest stays.
 func (r *Recorder) Drain(ctx context.Context) error {
 	var cursor uint64
 	for {
@@ -30,8 +29,8 @@ func (r *Recorder) Drain(ctx context.Context) error {
 	}
 }
 
-// drainPage writes a page of the outbox and drops it. An entry that can never
-// be stored is set aside, so that it does not block the others.
+// drainPage writes a page of the outbox and drops it. An entry that can never be stored is set aside, so that the
+// others can.
 func (r *Recorder) drainPage(ctx context.Context, page []stored) error {
 	var readable, drop []stored
 	var entries []Entry
@@ -39,14 +38,14 @@ func (r *Recorder) drainPage(ctx context.Context, page []stored) error {
 		err := json.Unmarshal([]byte(s.raw), &s.entry)
 		switch {
 		case err != nil && json.Valid([]byte(s.raw)):
-			r.warn.Warn(ctx, "outbox_entry", "an outbox entry of a newer worker is left for one", err)
+			r.warn.Warn(ctx, "outbox_entry", "an outbox entry of a newer version is left for a newer worker", err)
 			continue
 		case err != nil: // its task is unknown; Status drops its verdict
 			if err := r.setAside(ctx, s, err); err != nil {
 				return err
 			}
 		case r.ledger == nil && (s.entry.Latch != nil || s.entry.Verified != nil):
-			continue // left for a worker that has the upload ledger
+			continue // for a worker with the upload ledger
 		default:
 			readable, entries = append(readable, s), append(entries, s.entry)
 		}

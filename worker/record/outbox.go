@@ -16,37 +16,37 @@ import (
 	"reprise/tasks"
 )
 
-// Entry is a settlement and what its attempt reports to the upload ledger.
-// Writing it twice changes nothing.
+// Entry is a settlement and the report of its attempt to the upload ledger. Writing an entry twice changes
+// nothing.
 type Entry struct {
 	Settlement store.Settlement
 	// Latch is the report of an upload's attempt, nil for none.
 	Latch *idempotency.Conclusion
-	// Verified is the answer to the recognition of an uncertain upload, nil for none.
+	// Verified is the result of recognizing an uncertain upload, nil for none.
 	Verified *idempotency.Verification `json:",omitempty"`
 }
 
-// outbox holds settlements in Redis until SQL has them.
+// outbox has the settlements that wait in Redis until they are in SQL.
 type outbox struct {
 	rdb redis.UniversalClient
 	log *slog.Logger
-	// Hashes without TTL, in the slot of admission's keys.
+	// Hashes without TTL, in the hash slot of admission's keys.
 	entries  string // settlement id → Entry as JSON
 	ended    string // admission.EndedField → settlement id
-	rejected string // as entries: what no store will ever take, for an operator
+	rejected string // settlement id → Entry as JSON, of those that the store refuses
 }
 
 func newOutbox(rdb redis.UniversalClient, prefix string, log *slog.Logger) outbox {
 	return outbox{rdb: rdb, log: log, entries: prefix + "outbox", ended: admission.EndedKey(prefix), rejected: prefix + "outbox:rejected"}
 }
 
-// outboxMax is the number of settlements the outbox takes. A full outbox
-// refuses, and then no call is made: its result could not be stored.
+// outboxMax is the largest number of settlements in the outbox. A full outbox refuses, and then no call is made,
+// because its result could not be stored.
 const outboxMax = 100_000
 
 var (
 	errOutboxFull = errors.New("the outbox is full")
-	// errDrained means that a verdict left the outbox while it was read: it is in SQL by now.
+	// errDrained means that a verdict left the outbox while it was read, because it is in SQL by now.
 	errDrained = errors.New("the settlement moved to the store while it was read")
 )
 
@@ -65,7 +65,8 @@ var (
 	forgetScript = redis.NewScript(forgetLua)
 )
 
-// put stores one entry. Repeating it changes nothing.
+// put stores an entry, in place of an earlier entry with the same id. The id is the attempt's or, without a call,
+// that of the task's generation.
 func (o outbox) put(ctx context.Context, e Entry) error {
 	s := e.Settlement
 	raw, err := json.Marshal(e)
@@ -77,14 +78,10 @@ func (o outbox) put(ctx context.Context, e Entry) error {
 	if s.Call != nil {
 		id = s.Call.AttemptID
 		if s.Call.Outcome == tasks.Crash {
-			id += "?" // presumed by another delivery: it never replaces the attempt's own report
+			id += "?" // a crash is presumed: it must not replace the attempt's own report
 		}
 	}
-	finished := 0
-	if s.Finished {
-		finished = 1
-	}
-	n, err := putScript.Run(ctx, o.rdb, []string{o.entries, o.ended}, id, raw, field, finished, outboxMax).Int()
+	n, err := putScript.Run(ctx, o.rdb, []string{o.entries, o.ended}, id, raw, field, s.Finished, outboxMax).Int()
 	if err != nil {
 		return fmt.Errorf("put a settlement into the outbox: %w", err)
 	}
@@ -94,8 +91,7 @@ func (o outbox) put(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// verdict finds the settlement that ended a key in this generation; found is
-// false if there is none.
+// verdict returns the settlement that ended a key in this generation; found is false if there is none.
 func (o outbox) verdict(ctx context.Context, key string, generation int64) (s store.Settlement, found bool, err error) {
 	field := admission.EndedField(key, generation)
 	id, err := o.rdb.HGet(ctx, o.ended, field).Result()
@@ -119,22 +115,21 @@ func (o outbox) verdict(ctx context.Context, key string, generation int64) (s st
 	return e.Settlement, true, nil
 }
 
-// forget drops a verdict whose settlement is missing, and returns why the task
-// must be read again. Both are dropped together when they are in SQL; a verdict
-// that is left lost its settlement (it was set aside, or Redis lost it), and
-// would keep its task from running indefinitely.
+// forget drops a verdict whose settlement is missing, and returns errDrained. Drain drops both together once SQL
+// has them. A verdict that is left over lost its settlement, because it was set aside or Redis lost it, and would
+// keep its task from running indefinitely.
 func (o outbox) forget(ctx context.Context, field, id string) error {
 	n, err := forgetScript.Run(ctx, o.rdb, []string{o.entries, o.ended}, field, id).Int()
 	switch {
 	case err != nil:
 		return fmt.Errorf("drop a verdict without its settlement: %w", err)
 	case n > 0:
-		o.log.Error("a verdict lost its settlement; its task runs again", "field", field, "attempt", id, "set_aside", o.rejected)
+		o.log.Error("the settlement of a verdict in the outbox is missing; its task runs again", "field", field, "attempt", id, "set_aside", o.rejected)
 	}
 	return errDrained
 }
 
-// stored is an entry as the outbox holds it.
+// stored is an entry as it is in the outbox.
 type stored struct {
 	id, raw string
 	entry   Entry // decoded by Drain; zero if it cannot be decoded
@@ -142,8 +137,7 @@ type stored struct {
 
 const pageSize = 200
 
-// page reads some entries from a cursor on. A page may be empty before the end;
-// the end is the cursor 0.
+// page reads some entries from a cursor on. A page may be empty before the end, which is the cursor 0.
 func (o outbox) page(ctx context.Context, cursor uint64) ([]stored, uint64, error) {
 	list, next, err := o.rdb.HScan(ctx, o.entries, cursor, "", pageSize).Result()
 	if err != nil {
@@ -156,7 +150,7 @@ func (o outbox) page(ctx context.Context, cursor uint64) ([]stored, uint64, erro
 	return page, next, nil
 }
 
-// drop removes entries that are in SQL, each only if it did not change meanwhile.
+// drop removes entries that are in SQL, except those that changed meanwhile.
 func (o outbox) drop(ctx context.Context, list []stored) error {
 	if len(list) == 0 {
 		return nil
@@ -171,7 +165,7 @@ func (o outbox) drop(ctx context.Context, list []stored) error {
 	return nil
 }
 
-// reject copies an entry that no store takes to where an operator finds it.
+// reject copies an entry that the store refuses to where an operator can find it.
 func (o outbox) reject(ctx context.Context, s stored) error {
 	if err := o.rdb.HSet(ctx, o.rejected, s.id, s.raw).Err(); err != nil {
 		return fmt.Errorf("set a settlement aside: %w", err)
@@ -179,7 +173,7 @@ func (o outbox) reject(ctx context.Context, s stored) error {
 	return nil
 }
 
-// length is the number of settlements waiting.
+// length returns the number of settlements in the outbox.
 func (o outbox) length(ctx context.Context) (int64, error) {
 	n, err := o.rdb.HLen(ctx, o.entries).Result()
 	if err != nil {

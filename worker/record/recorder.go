@@ -16,11 +16,11 @@ import (
 	"reprise/worker/warn"
 )
 
-// Store is SQL as far as settlements need it; *store.Store is one.
+// Store is SQL as settlements use it; *store.Store implements it.
 type Store interface {
-	// Settle commits settlements together, or none. Repeating it changes nothing.
+	// Settle commits all settlements or none. Repeating it changes nothing.
 	Settle(ctx context.Context, s ...store.Settlement) error
-	// TaskStatus reads where a key stands. An unknown key is no error.
+	// TaskStatus reads the status of a key. An unknown key is no error.
 	TaskStatus(ctx context.Context, key string) (store.TaskStatus, error)
 }
 
@@ -31,11 +31,11 @@ type Recorder struct {
 	outbox outbox
 	log    *slog.Logger
 	warn   *warn.Limiter
-	resume atomic.Int64 // Unix ms until which the store is not tried, because it failed
+	resume atomic.Int64 // Unix ms before which the store is not tried
 }
 
-// New records in s and, for uploads, in the ledger, which may be nil. The
-// outbox is in Redis under admission's prefix.
+// New returns a Recorder for s and, for uploads, ledger, which may be nil. The outbox is in Redis below
+// admission's prefix.
 func New(s Store, ledger *idempotency.Ledger, rdb redis.UniversalClient, prefix string, log *slog.Logger) *Recorder {
 	return &Recorder{store: s, ledger: ledger, outbox: newOutbox(rdb, prefix, log), log: log, warn: warn.NewLimiter(log)}
 }
@@ -43,12 +43,11 @@ func New(s Store, ledger *idempotency.Ledger, rdb redis.UniversalClient, prefix 
 const (
 	storeTimeout  = 6 * time.Second
 	outboxTimeout = 5 * time.Second
-	// storePause is how long the store is left alone after it failed.
+	// storePause is for how long the store is not tried after it was unavailable.
 	storePause = time.Second
 )
 
-// Save stores an entry in SQL or, when SQL fails, in the outbox. With an error
-// it is in neither.
+// Save stores an entry in SQL or, if SQL fails, in the outbox. After an error the entry is in neither.
 func (r *Recorder) Save(ctx context.Context, e Entry) error {
 	var storeErr error
 	if time.Now().UnixMilli() >= r.resume.Load() {
@@ -61,7 +60,7 @@ func (r *Recorder) Save(ctx context.Context, e Entry) error {
 		if store.IsUnavailable(storeErr) {
 			r.storeFailed()
 		}
-		r.warn.Warn(ctx, "store", "the store takes no settlement; the outbox does", storeErr)
+		r.warn.Warn(ctx, "store", "a settlement could not be written to the store; it goes to the outbox", storeErr)
 	}
 	octx, cancel := context.WithTimeout(ctx, outboxTimeout)
 	defer cancel()
@@ -73,8 +72,7 @@ func (r *Recorder) Save(ctx context.Context, e Entry) error {
 
 func (r *Recorder) storeFailed() { r.resume.Store(time.Now().Add(storePause).UnixMilli()) }
 
-// Status reads where a key stands: in SQL and, with outbox, in a settlement
-// that SQL does not have yet.
+// Status reads the status of a key in SQL and, if outbox is set, in a settlement of the outbox.
 func (r *Recorder) Status(ctx context.Context, key string, outbox bool) (store.TaskStatus, error) {
 	found, err := r.store.TaskStatus(ctx, key)
 	if err != nil || found.Finished || !outbox {
@@ -90,11 +88,11 @@ func (r *Recorder) Status(ctx context.Context, key string, outbox bool) (store.T
 	}, nil
 }
 
-// Waiting counts the settlements in the outbox.
+// Waiting returns the number of settlements in the outbox.
 func (r *Recorder) Waiting(ctx context.Context) (int64, error) { return r.outbox.length(ctx) }
 
-// write stores entries in SQL: the ledger first, because a send without a
-// conclusion blocks its key, while an unsettled task only runs again.
+// write stores entries in SQL. It writes the ledger first, because a send without a report blocks its key, while
+// an unsettled task only runs again.
 func (r *Recorder) write(ctx context.Context, entries ...Entry) error {
 	var settlements []store.Settlement
 	for _, e := range entries {
@@ -108,9 +106,8 @@ func (r *Recorder) write(ctx context.Context, entries ...Entry) error {
 		}
 		switch {
 		case errors.Is(err, idempotency.ErrUnknownAttempt), errors.Is(err, idempotency.ErrInvalid):
-			// A restored ledger does not know the send, and never will. The
-			// settlement is stored all the same; an operator adopts the ledger.
-			r.log.Error("the upload ledger does not take the report of an attempt", "task_id", e.Settlement.Key, "error", err)
+			// A ledger that was restored from a backup does not know the send. The settlement is stored nevertheless.
+			r.log.Error("the upload ledger refuses the report of an attempt; see inspect uploads", "task_id", e.Settlement.Key, "error", err)
 		case err != nil:
 			return err
 		}
@@ -121,8 +118,8 @@ func (r *Recorder) write(ctx context.Context, entries ...Entry) error {
 	return r.store.Settle(ctx, settlements...)
 }
 
-// verified tells the ledger what the recognition of an uncertain upload found.
-// If that settles the upload, its own settlement is added.
+// verified reports to the ledger what the recognition of an uncertain upload found. If that settles the upload,
+// the upload's own settlement is added.
 func (r *Recorder) verified(ctx context.Context, v idempotency.Verification, settlements []store.Settlement) ([]store.Settlement, error) {
 	st, err := r.ledger.Verified(ctx, v)
 	if err != nil {
@@ -139,8 +136,9 @@ func (r *Recorder) verified(ctx context.Context, v idempotency.Verification, set
 	return append(settlements, Arrived(st.Send, task.Generation, v.At)), nil
 }
 
-// Arrived returns the settlement of a held upload whose send the ledger has as settled: by a verification, an operator or
-// a late report of its attempt. It replaces the verdict hold of the same attempt. generation is the task's, not the send's.
+// Arrived returns the settlement of a held upload whose send the ledger has as settled: by a verification, an
+// operator or a late report of its attempt. It replaces the verdict hold of the same attempt. generation is the
+// task's, not the send's.
 func Arrived(send idempotency.Send, generation int64, at time.Time) store.Settlement {
 	return store.Settlement{
 		Key: send.Key, Generation: generation, Path: tasks.Upload, AttemptID: send.AttemptID, Finished: true,

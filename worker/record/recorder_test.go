@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"reprise/admission"
 	"reprise/internal/redistest"
@@ -14,7 +15,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestMain(m *testing.M) { redistest.Wrap(m).Run() }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Wrap(m)) }
 
 // Only a store that is down is left alone for a while.
 func TestInvalidSettlementDoesNotSendTheNextOneToTheOutbox(t *testing.T) {

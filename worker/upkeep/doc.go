@@ -1,13 +1,12 @@
 // Package upkeep has the jobs that run beside deliveries in every worker:
 //
-//   - OutboxDrain writes settlements that wait in Redis to SQL,
+//   - OutboxDrain writes the settlements of the outbox to SQL,
 //   - PauseController pauses queues that no source can serve, and resumes them,
-//   - Replayer runs tasks again that an account refusal archived, once the
-//     source answers,
+//   - Replayer runs tasks again that an account refusal archived, once the source accepts calls,
 //   - Verifier enqueues recognitions of uncertain uploads,
+//   - OverdueSends ends uploads that were sent and have no result in time,
 //   - StoreWatch notices a second store on the same Redis,
-//   - Seeder restores unit budgets from call rows (on demand, it has no Run).
+//   - Seeder restores unit budgets from call rows, on demand.
 //
-// Each job has only what it works on and a Run that returns when its context
-// ends. A Leader keeps work that one worker can do for all to one of them.
+// The Run of a job returns when its context ends. A Leader chooses one worker for jobs that one can do for all.
 package upkeep

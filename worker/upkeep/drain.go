@@ -11,8 +11,8 @@ import (
 
 const drainInterval = 2 * time.Second
 
-// OutboxDrain writes settlements from the outbox to SQL. Every worker runs
-// one, so that the outbox empties as soon as any of them reaches SQL.
+// OutboxDrain writes the settlements of the outbox to SQL. Every worker has one, so that the outbox is empty soon
+// after any worker can reach SQL.
 type OutboxDrain struct {
 	Recorder *record.Recorder
 	Warn     *warn.Limiter
@@ -25,5 +25,5 @@ func (o OutboxDrain) Run(ctx context.Context) {
 }
 
 func (o OutboxDrain) drain(ctx context.Context) {
-	o.Warn.Warn(ctx, "outbox", "the outbox cannot be drained yet", o.Recorder.Drain(ctx))
+	o.Warn.Warn(ctx, "outbox", "the outbox could not be written to the store; retrying", o.Recorder.Drain(ctx))
 }

@@ -21,8 +21,8 @@ var leaderLua string
 
 var leaderScript = redis.NewScript(leaderLua)
 
-// Leader elects one worker for the jobs that one worker can do for all. It saves work and is no lock: every step of a
-// leader is safe if two workers do it.
+// Leader elects one worker for the jobs that one worker can do for all. It saves work and is no lock: every
+// step of a leader is safe if two workers do it.
 type Leader struct {
 	rdb   redis.UniversalClient
 	id    string
@@ -36,8 +36,8 @@ func NewLeader(rdb redis.UniversalClient, id string) *Leader {
 	return l
 }
 
-// Leads reports whether this worker has the lease. The lease counts from before the request that renewed it, so it ends
-// on time although a later renewal hangs.
+// Leads reports whether this worker has the lease. The lease counts from before the request that renewed it, so
+// it ends on time although a later renewal hangs.
 func (l *Leader) Leads() bool { return time.Now().Before(*l.until.Load()) }
 
 // Run takes and renews the lease until ctx ends.

@@ -120,6 +120,7 @@ func (r *rig) queued(p tasks.Payload, state queue.State) {
 	switch state {
 	case queue.Active:
 		require.NoError(r.t, r.rdb.LMove(ctx, asynqkey.Of(name, asynqkey.Pending), asynqkey.Of(name, asynqkey.Active), "RIGHT", "LEFT").Err())
+	case queue.Pending, queue.Scheduled, queue.Retry, queue.NotQueued: // it is pending
 	case queue.Archived, queue.Completed:
 		require.NoError(r.t, r.rdb.LRem(ctx, asynqkey.Of(name, asynqkey.Pending), 1, p.Key).Err())
 		require.NoError(r.t, r.rdb.ZAdd(ctx, asynqkey.Of(name, parts[state]), redis.Z{Score: float64(time.Now().Unix()), Member: p.Key}).Err())

@@ -13,9 +13,10 @@ import (
 // overdueInterval is how often the ledger is searched for overdue sends.
 const overdueInterval = 15 * time.Second
 
-// OverdueSends ends uploads that were sent, whose attempt reported nothing in time, and for which no delivery is due.
-// Redis may have lost the outbox with the report, and a late ack of the first delivery may have completed the task when
-// it was queued again. The task is put back into its queue, and its next delivery makes the send uncertain.
+// OverdueSends ends uploads that were sent, whose attempt reported nothing in time, and for which no delivery
+// is due. Redis may have lost the outbox with the report, and a late ack of the first delivery may have
+// completed the task when it was queued again. The task is put back into its queue, and its next delivery makes
+// the send uncertain.
 type OverdueSends struct {
 	Ledger *idempotency.Ledger
 	Queues *queue.Client
@@ -36,8 +37,8 @@ func (o OverdueSends) Run(ctx context.Context) {
 	})
 }
 
-// end requeues the task of a send that is overdue at now. Without a task row nothing can be queued, and the ledger alone
-// gets the state uncertain.
+// end requeues the task of a send that is overdue at now. Without a task row nothing can be queued, and the
+// ledger alone gets the state uncertain.
 func (o OverdueSends) end(ctx context.Context, key string, now time.Time) error {
 	st, err := o.Ledger.Status(ctx, key)
 	if err != nil || st.State != idempotency.Sent || now.Before(st.Until) {

@@ -23,11 +23,9 @@ import (
 // pauseInterval is how often asynq's pause flags are compared with the reasons.
 const pauseInterval = time.Second
 
-// PauseController pauses a queue when every source is blocked for longer than
-// a delivery waits in its slot, and resumes it when the gates would admit a
-// call. The backlog stays pending, in order. An operator's pause and an
-// automatic one never undo each other (docs/adr/0007-blocked-sources-pause-the-queue.md).
-// Safe for concurrent use.
+// PauseController pauses a queue when every source is blocked for longer than a delivery waits in its slot, and
+// resumes it when the gates would admit a call. The tasks stay pending, in their order. An operator's pause and an
+// automatic one do not end each other (docs/adr/0007-blocked-sources-pause-the-queue.md). Safe for concurrent use.
 type PauseController struct {
 	Gates    *admission.Gates
 	Queues   *queue.Client
@@ -37,40 +35,29 @@ type PauseController struct {
 	Log      *slog.Logger
 	Warn     *warn.Limiter
 
-	mu     sync.Mutex
-	pauses map[string]*lastPause // by queue
+	pauses sync.Map // queue → *lastPause
 }
 
-// lastPause is this worker's last pause of a queue. Its mutex is held while
-// the queue is being paused.
+// lastPause is this worker's last pause of a queue. Its mutex is held while the queue is being paused.
 type lastPause struct {
 	mu sync.Mutex
 	at time.Time
 	ok bool
 }
 
-// Check reports why the gates admit no call of the queue for so many units;
-// false when a source is available within a slot's wait, or when that is unknown.
+// Check reports whether every source is blocked for a call of the queue with so many units, for longer than a
+// delivery waits in its slot. It returns false if that is unknown.
 func (p *PauseController) Check(ctx context.Context, queue string, units int64) (Blocked, bool) {
 	b, blocked, err := p.check(ctx, queue, units)
 	return b, err == nil && blocked && b.Wait > p.SlotWait
 }
 
-// Pause pauses a queue until a source is available. Of many deliveries that
-// are refused at the same moment one pauses it, and the others wait for that: a
-// slot that is given back earlier would take one more task from the queue. It
+// Pause pauses a queue until a source is available. If many deliveries are refused at the same moment, one of
+// them pauses the queue and the others wait for that: a slot that is free earlier would take one more task. It
 // returns false if the queue could not be paused.
 func (p *PauseController) Pause(ctx context.Context, queue string, units int64, b Blocked) bool {
-	p.mu.Lock()
-	if p.pauses == nil {
-		p.pauses = map[string]*lastPause{}
-	}
-	last := p.pauses[queue]
-	if last == nil {
-		last = &lastPause{}
-		p.pauses[queue] = last
-	}
-	p.mu.Unlock()
+	found, _ := p.pauses.LoadOrStore(queue, &lastPause{})
+	last := found.(*lastPause) //nolint:forcetypeassert // the map has no other type
 	last.mu.Lock()
 	defer last.mu.Unlock()
 	if last.ok && time.Since(last.at) < pauseInterval {
@@ -78,7 +65,7 @@ func (p *PauseController) Pause(ctx context.Context, queue string, units int64, 
 	}
 	err := p.pause(ctx, queue, units, b)
 	last.ok, last.at = err == nil, time.Now()
-	p.Warn.Warn(ctx, "pause", "a queue whose sources are blocked could not be paused", err)
+	p.Warn.Warn(ctx, "pause", "a queue without an available source could not be paused", err)
 	return last.ok
 }
 
@@ -110,7 +97,7 @@ func (p *PauseController) Run(ctx context.Context) {
 	timer.Every(ctx, pauseInterval, func(ctx context.Context) {
 		names, err := p.Queues.Names(ctx)
 		if err != nil {
-			return // reported by deliveries
+			return // deliveries report that Redis is down
 		}
 		for _, name := range names {
 			if p.Leader.Leads() {
@@ -123,8 +110,7 @@ func (p *PauseController) Run(ctx context.Context) {
 	})
 }
 
-// reconcile brings asynq's flag and the reasons in line, then the automatic
-// reasons and the gates.
+// reconcile makes asynq's flag agree with the reasons, and the automatic reasons with the gates.
 func (p *PauseController) reconcile(ctx context.Context, name string) error {
 	state, action, err := p.Queues.Reconcile(ctx, name)
 	if err != nil {
@@ -132,9 +118,9 @@ func (p *PauseController) reconcile(ctx context.Context, name string) error {
 	}
 	switch action {
 	case queue.ActionAdopt:
-		p.Log.Info("the queue was paused elsewhere; this counts as an operator's pause", "queue", name)
+		p.Log.Info("the queue was paused outside Reprise; this counts as a pause by an operator", "queue", name)
 	case queue.ActionDrop:
-		p.Log.Info("the queue was resumed elsewhere", "queue", name)
+		p.Log.Info("the queue was resumed outside Reprise", "queue", name)
 	case queue.ActionNone, queue.ActionPause, queue.ActionUnpause: // its own
 	}
 	auto := automatic(state)
@@ -151,8 +137,8 @@ func (p *PauseController) reconcile(ctx context.Context, name string) error {
 	return p.extend(ctx, name, auto, b)
 }
 
-// extend renews automatic reasons that end soon although every source is still
-// blocked: a resumed queue would only move another slotful of tasks to the retry set.
+// extend renews automatic reasons that end soon while every source is still blocked. A queue that resumes too
+// early would only move one more task per slot to the retry set.
 func (p *PauseController) extend(ctx context.Context, queue string, auto []admission.PauseReason, b Blocked) error {
 	for _, r := range auto {
 		if r.Until.IsZero() || time.Until(r.Until) > 3*pauseInterval || b.Wait <= p.SlotWait {
@@ -167,9 +153,8 @@ func (p *PauseController) extend(ctx context.Context, queue string, auto []admis
 	return nil
 }
 
-// resumeOwn is for a worker that does not lead: it resumes a paused queue if
-// the gates would admit its own calls. That may be so for it alone, because it
-// has another token than the one that AudD refused.
+// resumeOwn resumes a paused queue if the gates would admit the calls of this worker, which does not lead. They
+// may do so for no other worker, because AudD refused another token.
 func (p *PauseController) resumeOwn(ctx context.Context, queue string) error {
 	paused, err := p.Queues.Paused(ctx, queue)
 	if err != nil || !paused {
@@ -214,37 +199,36 @@ func automatic(s admission.PauseState) []admission.PauseReason {
 	return out
 }
 
-// Blocked says why no source takes a call of a queue now.
+// Blocked says which gate blocks the source that is available first, and how long.
 type Blocked struct {
 	Gate   admission.Gate // of the source that is available first
 	Source string         // empty when no source serves the queue at all
 	Wait   time.Duration  // until it may be available
-	Rate   bool           // no gate is closed, but the rates are used up until then
+	Rate   bool           // only the rates block, until they allow another call
 }
 
 const (
-	// noSourceWait is how long a queue that no source serves is paused at a time.
+	// noSourceWait is for how long a queue is paused that no source serves.
 	noSourceWait = time.Hour
-	// rateWaitMin is the shortest wait for a rate for which a queue is paused or
-	// stays paused. A queue is paused when the wait is longer than a slot waits
-	// and resumed at half of it, so that a slow rate does not flip it.
+	// rateWaitMin is the shortest wait for a rate for which a queue is paused or stays paused. A queue is paused
+	// when the wait is longer than a slot waits, and resumed at half of that, so that a slow rate does not pause
+	// and resume it all the time.
 	rateWaitMin = 5 * time.Second
 )
 
-// Evidence is the reason for display.
+// Evidence returns the reason for display.
 func (b Blocked) Evidence() string {
 	switch {
 	case b.Source == "":
 		return "no source may serve this queue"
 	case b.Rate:
-		return fmt.Sprintf("the rate of every source is used up; %s takes a call first, by gate %s", b.Source, b.Gate)
+		return fmt.Sprintf("the rate of every source is used up; gate %[2]s of source %[1]s is the first to admit a call", b.Source, b.Gate)
 	}
-	return fmt.Sprintf("every source is blocked; %s is available first, by gate %s", b.Source, b.Gate)
+	return fmt.Sprintf("every source is blocked; gate %[2]s of source %[1]s is the first to open", b.Source, b.Gate)
 }
 
-// check asks the gates whether they would admit a call of the given units for a
-// task of the queue that is pinned to no source. blocked is false if at least one
-// source would admit it soon.
+// check asks the gates whether they would admit a call of so many units for a task of the queue that is pinned to
+// no source. blocked is false if at least one source would admit it soon.
 func (p *PauseController) check(ctx context.Context, queue string, units int64) (b Blocked, blocked bool, err error) {
 	path, group, err := tasks.SplitQueue(queue)
 	if err != nil {

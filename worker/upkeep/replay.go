@@ -19,8 +19,8 @@ import (
 	"reprise/worker/warn"
 )
 
-// Replayer runs tasks again that an account refusal archived before their source worked again, some per second. Its
-// progress is in Redis, so any worker continues it. Run is called once.
+// Replayer runs tasks again that an account refusal archived before their source worked again, some per second.
+// Its progress is in Redis, so any worker continues it. Run is called once.
 type Replayer struct {
 	Gates  *admission.Gates
 	Queues *queue.Client
@@ -45,7 +45,7 @@ func (r *Replayer) Run(ctx context.Context) {
 	r.Leader.every(ctx, replayInterval, func(ctx context.Context) {
 		names, err := r.Queues.Names(ctx)
 		if err != nil {
-			return // reported by deliveries
+			return // deliveries report that Redis is down
 		}
 		r.Warn.Warn(ctx, "halts", "the halts of the sources could not be read", r.startEnded(ctx, names))
 		for _, name := range names {
@@ -54,7 +54,7 @@ func (r *Replayer) Run(ctx context.Context) {
 	})
 }
 
-// replay runs one page of a queue.
+// replay replays one page of a queue.
 func (r *Replayer) replay(ctx context.Context, queue string) error {
 	if err := r.finishStarted(ctx, queue); err != nil {
 		return err
@@ -83,12 +83,12 @@ func (r *Replayer) replay(ctx context.Context, queue string) error {
 			r.replayed[queue]++
 		}
 		if done >= replayPage {
-			return nil // the rest follows at the next tick
+			return nil // the other tasks follow at the next tick
 		}
 	}
 	started, err := r.started(ctx, queue)
 	if err != nil || len(started) > 0 {
-		return err // checked again at the next tick
+		return err // the started ones are checked again at the next tick
 	}
 	if err := r.Redis.HDel(ctx, replayQueues, queue).Err(); err != nil {
 		return fmt.Errorf("end the replay of %s: %w", queue, err)
@@ -100,8 +100,8 @@ func (r *Replayer) replay(ctx context.Context, queue string) error {
 	return nil
 }
 
-// one reopens a task and puts it back into its queue. The note written first
-// lets any worker finish what a crash interrupts.
+// one reopens a task and puts it back into its queue. It records the start first, so that any worker can finish
+// what a crash interrupts.
 func (r *Replayer) one(ctx context.Context, row store.TaskStatus) error {
 	field := row.Queue + "/" + row.Key
 	if err := r.Redis.HSet(ctx, replayStarted, field, 1).Err(); err != nil {
@@ -113,8 +113,7 @@ func (r *Replayer) one(ctx context.Context, row store.TaskStatus) error {
 	return r.requeue(ctx, field)
 }
 
-// finishStarted continues replays that a crash interrupted, and those whose
-// task was not archived yet.
+// finishStarted finishes replays that a crash interrupted, and those of tasks that were still active.
 func (r *Replayer) finishStarted(ctx context.Context, queue string) error {
 	started, err := r.started(ctx, queue)
 	if err != nil {
@@ -128,7 +127,7 @@ func (r *Replayer) finishStarted(ctx context.Context, queue string) error {
 	return nil
 }
 
-// started are the notes of a queue's replays that are not finished.
+// started returns the notes of a queue's unfinished replays.
 func (r *Replayer) started(ctx context.Context, queue string) ([]string, error) {
 	started, err := r.Redis.HKeys(ctx, replayStarted).Result()
 	if err != nil {
@@ -137,8 +136,8 @@ func (r *Replayer) started(ctx context.Context, queue string) ([]string, error) 
 	return slices.DeleteFunc(started, func(field string) bool { return !strings.HasPrefix(field, queue+"/") }), nil
 }
 
-// requeue puts a reopened task back into its queue and removes its note. The note of an active task stays for the next
-// tick. A task that has finished since needs nothing more.
+// requeue puts a reopened task back into its queue and removes its note. The note of an active task stays for
+// the next tick. A task that has finished since needs nothing more.
 func (r *Replayer) requeue(ctx context.Context, field string) error {
 	name, key, _ := strings.Cut(field, "/")
 	st, err := r.Store.TaskStatus(ctx, key)
@@ -160,7 +159,7 @@ func (r *Replayer) requeue(ctx context.Context, field string) error {
 	return nil
 }
 
-// start marks a queue: what was archived until now is replayed.
+// start begins a replay of the tasks of a queue that are archived until now.
 func (r *Replayer) start(ctx context.Context, queue string) error {
 	if err := r.Redis.HSet(ctx, replayQueues, queue, strconv.FormatInt(time.Now().UnixMilli(), 10)).Err(); err != nil {
 		return fmt.Errorf("start the replay of %s: %w", queue, err)
@@ -168,9 +167,9 @@ func (r *Replayer) start(ctx context.Context, queue string) error {
 	return nil
 }
 
-// startEnded starts the replays of halts that have ended: the source has
-// answered a call. A half-open source does not count, since it may be refused
-// again, and two bad tokens would replay each other's refusals indefinitely.
+// startEnded starts the replays of halts that have ended, which means that the source answered a call. A
+// half-open source may be refused again, and with two refused tokens each would replay the other's tasks
+// indefinitely.
 func (r *Replayer) startEnded(ctx context.Context, queues []string) error {
 	state, err := r.Gates.State(ctx)
 	if err != nil {
@@ -182,7 +181,7 @@ func (r *Replayer) startEnded(ctx context.Context, queues []string) error {
 	}
 	for _, src := range state.Sources {
 		field, began := src.Source+"/"+string(src.Path), strconv.FormatInt(src.LastHalt.UnixMilli(), 10)
-		own := queuesOf(src.Path, queues)
+		own := slices.DeleteFunc(slices.Clone(queues), func(queue string) bool { return !src.Path.Owns(queue) })
 		if src.Halt != "" {
 			if err := r.probe(ctx, src, own); err != nil {
 				return err
@@ -204,15 +203,8 @@ func (r *Replayer) startEnded(ctx context.Context, queues []string) error {
 	return nil
 }
 
-func queuesOf(path tasks.Path, queues []string) []string {
-	return slices.DeleteFunc(slices.Clone(queues), func(queue string) bool {
-		p, _, err := tasks.SplitQueue(queue)
-		return err != nil || p != path
-	})
-}
-
-// probe puts one archived task back when its halted source may be probed and
-// no waiting task can do it.
+// probe puts one archived task back into its queue if its halted source may be probed and no pending task can do
+// it.
 func (r *Replayer) probe(ctx context.Context, src admission.SourceState, queues []string) error {
 	stats, err := r.Queues.AllStats(ctx, queues)
 	if err != nil {
@@ -241,7 +233,7 @@ func (r *Replayer) probe(ctx context.Context, src admission.SourceState, queues 
 				return err
 			}
 			if len(rows) > 0 {
-				r.Log.Info("an archived task probes its source", "source", src.Source, "queue", queue, "task_id", rows[0].Key)
+				r.Log.Info("an archived task is run again to probe its halted source", "source", src.Source, "queue", queue, "task_id", rows[0].Key)
 				return r.one(ctx, rows[0])
 			}
 		}

@@ -19,11 +19,13 @@ type Store interface {
 	Spent(ctx context.Context, f store.CallFilter) (int64, error)
 }
 
-// requeue makes asynq run a task that is unfinished in the store, with the payload registered last. A task that the
-// queue keeps as ended is replaced. asynq may also have dropped it: it keeps at most 10,000 archived tasks, for 90 days.
+// requeue makes asynq run a task that is unfinished in the store, with the payload registered last. A task that
+// the queue keeps as ended is replaced. asynq may also have dropped it: it keeps at most 10,000 archived tasks,
+// for 90 days.
 //
-// requeue returns the state in which the queue had the task. A task that waits or is active stays as it is. Call requeue
-// again for an active one, because the ack that ends it in the queue may still come, and after an error.
+// requeue returns the state in which the queue had the task. A task that waits or is active stays as it is.
+// Call requeue again for an active one, because the ack that ends it in the queue may still come, and after an
+// error.
 func requeue(ctx context.Context, queues *queue.Client, records Store, name, key string) (queue.State, error) {
 	task, err := queues.Task(ctx, name, key)
 	if err != nil && !errors.Is(err, queue.ErrNotFound) {

@@ -11,8 +11,8 @@ import (
 	"reprise/worker/record"
 )
 
-// Seeder restores unit budgets that are missing in Redis: a new day has begun,
-// or Redis lost them. Safe for concurrent use.
+// Seeder restores unit budgets that are missing in Redis, because a new day has begun or Redis lost them. Safe
+// for concurrent use.
 type Seeder struct {
 	Gates    *admission.Gates
 	Store    Store
@@ -20,10 +20,9 @@ type Seeder struct {
 	Log      *slog.Logger
 }
 
-// Seed writes the missing budgets from the call rows. Until then admission
-// grants nothing.
+// Seed writes the missing budgets from the call rows. Admission grants nothing before.
 func (s Seeder) Seed(ctx context.Context, missing *admission.MissingPeriods) error {
-	if err := s.Recorder.Drain(ctx); err != nil { // call rows in the outbox are not in SQL yet
+	if err := s.Recorder.Drain(ctx); err != nil { // SQL does not have the call rows of the outbox
 		return err
 	}
 	var found []admission.PeriodUnits
@@ -42,15 +41,14 @@ func (s Seeder) Seed(ctx context.Context, missing *admission.MissingPeriods) err
 }
 
 const (
-	// historyWindow is how far back ExpectLimits looks: no unit budget is longer.
+	// historyWindow is how far back ExpectLimits reads: no unit budget is longer.
 	historyWindow = 31 * 24 * time.Hour
-	// historyTimeout bounds it: a store that takes longer has many calls.
+	// historyTimeout bounds the read. A store that takes longer has many calls.
 	historyTimeout = 2 * time.Second
 )
 
-// ExpectLimits tells admission that Redis must have limits, when calls were
-// made before this worker started or when that is unknown. A Redis without
-// limits has then lost them, and calls of other workers may be in flight.
+// ExpectLimits tells admission that Redis must have limits if calls were made before this worker started, or if
+// that is unknown. A Redis without limits has then lost them, and other workers' calls may be in flight.
 func (s Seeder) ExpectLimits(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, historyTimeout)
 	defer cancel()

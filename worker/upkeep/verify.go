@@ -14,10 +14,9 @@ import (
 	"reprise/worker/warn"
 )
 
-// Verifier enqueues, for each uncertain upload whose policy is
-// idempotency.VerifyRecognize, a recognition of its audio. The recognition is
-// an ordinary task. Its settlement tells the ledger what AudD found: a hit with
-// the upload's audio_id settles the upload, anything else leaves it to an operator.
+// Verifier enqueues, for each uncertain upload whose policy is idempotency.VerifyRecognize, a recognition of its
+// audio, as an ordinary task. Its settlement reports to the ledger what AudD found: the upload's audio_id settles
+// the upload, everything else leaves it to an operator.
 type Verifier struct {
 	Ledger *idempotency.Ledger
 	Queues *queue.Client
@@ -29,7 +28,7 @@ type Verifier struct {
 
 const (
 	verifyInterval = 5 * time.Second
-	// verifyTries bounds the recognitions of one upload, a unit each.
+	// verifyTries is the largest number of recognitions of one upload, each of which costs a unit.
 	verifyTries = 3
 	// settleInterval is how often held uploads are compared with the ledger.
 	settleInterval = time.Minute
@@ -55,9 +54,9 @@ func (v *Verifier) Run(ctx context.Context) {
 	})
 }
 
-// verify enqueues the next recognition of an upload when the one before is
-// settled and the next is due. BeginVerify counts a try before its task exists;
-// a task that a crash prevented is enqueued at the next tick.
+// verify enqueues the next recognition of an upload when the previous one has its verdict and the next one is
+// due. BeginVerify counts a try before its task exists; if a crash prevents the task, it is enqueued at the next
+// tick.
 func (v *Verifier) verify(ctx context.Context, e idempotency.Entry) error {
 	if time.Now().Before(e.Send.EndedAt.Add(v.Delay)) {
 		return nil
@@ -90,12 +89,12 @@ func (v *Verifier) verify(ctx context.Context, e idempotency.Entry) error {
 	if err != nil || !begun {
 		return err
 	}
-	v.Log.Info("an uncertain upload is verified by a recognition", "task_id", e.Key, "recognition", task.Key, "try", task.Params.Verifies.Try)
+	v.Log.Info("a recognition is enqueued to verify an uncertain upload", "task_id", e.Key, "recognition", task.Key, "try", task.Params.Verifies.Try)
 	_, err = v.Queues.Enqueue(ctx, task, "")
 	return err
 }
 
-// task is the recognition of an upload's audio at the source it was sent to.
+// task returns the recognition of an upload's audio at the source that it was sent to.
 func (v *Verifier) task(ctx context.Context, e idempotency.Entry, try int) (tasks.Payload, error) {
 	raw, err := v.Store.Payload(ctx, e.Key)
 	if err != nil {
@@ -110,8 +109,8 @@ func (v *Verifier) task(ctx context.Context, e idempotency.Entry, try int) (task
 	}, 0)
 }
 
-// settleArrived settles uploads that are still held although the ledger has
-// them as arrived: their worker died, or lost the store, between the two.
+// settleArrived settles uploads that are held although the ledger has them as settled: the worker died or lost
+// the store between the two, or an operator resolved them.
 func (v *Verifier) settleArrived(ctx context.Context) error {
 	page := store.TaskFilter{Path: tasks.Upload, Verdict: tasks.Hold, Limit: holdPage}
 	for {
@@ -130,7 +129,7 @@ func (v *Verifier) settleArrived(ctx context.Context) error {
 			if err := v.Store.Settle(ctx, record.Arrived(st.Send, row.Generation, time.Now())); err != nil {
 				return err
 			}
-			v.Log.Info("a held upload is settled: the ledger has it as arrived", "task_id", row.Key)
+			v.Log.Info("a held upload is settled, as the upload ledger says", "task_id", row.Key)
 		}
 		if len(rows) < holdPage {
 			return nil

@@ -11,7 +11,8 @@ import (
 // interval is the shortest time between two warnings of one cause.
 const interval = 10 * time.Second
 
-// Limiter logs each cause at most once in 10 s, with the number of warnings that it left out since. Safe for concurrent use.
+// Limiter logs each cause at most once in 10 s, with the number of warnings that it left out since. Safe for
+// concurrent use.
 type Limiter struct {
 	log  *slog.Logger
 	mu   sync.Mutex
@@ -24,8 +25,8 @@ func NewLimiter(log *slog.Logger) *Limiter {
 	return &Limiter{log: log, last: map[string]time.Time{}, left: map[string]int{}}
 }
 
-// Warn logs text and err unless the cause was logged less than 10 s ago. It ignores a nil err, and all errors once ctx has
-// ended, because they are then those of a stop.
+// Warn logs text and err unless the cause was logged less than 10 s ago. It ignores a nil err, and all errors
+// once ctx has ended, because they are then those of a stop.
 func (l *Limiter) Warn(ctx context.Context, cause, text string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
