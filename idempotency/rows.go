@@ -3,6 +3,8 @@ package idempotency
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -154,4 +156,146 @@ func putState(ctx context.Context, tx *txn, s Send, c change) error {
 	return tx.exec(ctx, "write the state", `UPDATE upload SET state = $1, ended_at = $2, outcome = $3, reason = $4, request_id = $5
 		WHERE key = $6 AND generation = $7`,
 		string(c.to), c.at.UnixMilli(), string(c.outcome), c.reason, c.requestID, s.Key, s.Generation)
+}
+
+// sharedSlot reports whether other content may have reached the slot. AudD may hear no difference between two recordings.
+func sharedSlot(ctx context.Context, q querier, s Slot) (bool, error) {
+	return exists(ctx, q, `SELECT EXISTS (SELECT 1 FROM upload
+		WHERE source = $1 AND audio_id = $2 AND key <> $3 AND state IN ('sent', 'settled', 'uncertain'))`, s.Source, s.AudioID, s.Key)
+}
+
+// txn is a transaction that has locked the ledger.
+type txn struct {
+	*sql.Tx
+	head Mark // the ledger's latest mark
+}
+
+// errUnchanged ends a transaction that has nothing to change. write rolls it back and returns no error.
+var errUnchanged = errors.New("nothing to change")
+
+// unchanged returns err, or errUnchanged if err is nil.
+func unchanged(err error) error {
+	if err != nil {
+		return err
+	}
+	return errUnchanged
+}
+
+// write runs one change of the ledger in a transaction and returns the result of run. The transaction first updates the
+// ledger's row. SQLite's write lock and PostgreSQL's row lock then put all changes one after another, so run may read
+// before it writes.
+func write[T any](ctx context.Context, l *Ledger, doing string, run func(tx *txn) (T, error)) (result T, err error) {
+	tx, err := l.db.BeginTx(ctx, nil)
+	if err != nil {
+		return result, fmt.Errorf("%s: begin: %w", doing, err)
+	}
+	t := &txn{Tx: tx}
+	row := tx.QueryRowContext(ctx, `UPDATE upload_ledger SET seq = seq WHERE id = 1 RETURNING ledger, seq, token`)
+	err = failed("lock the ledger", row.Scan(&t.head.Ledger, &t.head.Seq, &t.head.Token))
+	var got T
+	if err == nil {
+		got, err = run(t)
+	}
+	if err == nil {
+		err = failed("commit", tx.Commit())
+	} else {
+		err = rollBack(tx, err)
+	}
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil { // database/sql rolled back, but its error does not name ctx
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	if err != nil {
+		return result, failed(doing, err)
+	}
+	return got, nil
+}
+
+// rollBack rolls back and returns cause, or nil for errUnchanged. sql.ErrTxDone of the rollback is no error, because the
+// transaction is over without a commit.
+func rollBack(tx *sql.Tx, cause error) error {
+	err := tx.Rollback()
+	if errors.Is(err, sql.ErrTxDone) {
+		err = nil
+	}
+	if errors.Is(cause, errUnchanged) {
+		return err
+	}
+	return errors.Join(cause, err)
+}
+
+// exec runs a statement; doing describes it in the error.
+func (t *txn) exec(ctx context.Context, doing, query string, args ...any) error {
+	_, err := t.ExecContext(ctx, query, args...)
+	return failed(doing, err)
+}
+
+// raise stores the sequence number and the token as the ledger's latest mark.
+func (t *txn) raise(ctx context.Context, seq int64, token string) error {
+	t.head.Seq, t.head.Token = seq, token
+	return t.exec(ctx, "raise the sequence", `UPDATE upload_ledger SET seq = $1, token = $2 WHERE id = 1`, seq, token)
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// scanner is a row of a result.
+type scanner interface{ Scan(dest ...any) error }
+
+// all returns the scanned rows of a query.
+func all[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, rows.Err()
+}
+
+// exists returns the result of a SELECT EXISTS query.
+func exists(ctx context.Context, q querier, query string, args ...any) (is bool, err error) {
+	err = q.QueryRowContext(ctx, query, args...).Scan(&is)
+	return is, failed("look into the upload ledger", err)
+}
+
+// found reports whether the scan of a single row found one. err is the error of the scan.
+func found(doing string, err error) (bool, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, failed(doing, err)
+}
+
+// failed adds what was being done to an error; nil stays nil.
+func failed(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// millis scans milliseconds since the Unix epoch into a time. NULL is the zero time.
+type millis struct{ *time.Time }
+
+// Scan implements sql.Scanner.
+func (m millis) Scan(value any) error {
+	switch v := value.(type) {
+	case nil:
+		*m.Time = time.Time{}
+	case int64:
+		*m.Time = time.UnixMilli(v).UTC()
+	default:
+		return fmt.Errorf("read a time: unexpected %T", value)
+	}
+	return nil
 }

@@ -66,9 +66,3 @@ func (s UploadStatus) MaySend(now time.Time) error {
 	}
 	return nil
 }
-
-// sharedSlot reports whether other content may have reached the slot. AudD may hear no difference between two recordings.
-func sharedSlot(ctx context.Context, q querier, s Slot) (bool, error) {
-	return exists(ctx, q, `SELECT EXISTS (SELECT 1 FROM upload
-		WHERE source = $1 AND audio_id = $2 AND key <> $3 AND state IN ('sent', 'settled', 'uncertain'))`, s.Source, s.AudioID, s.Key)
-}
