@@ -76,7 +76,7 @@ var ErrRaced = errors.New("pause reasons changed meanwhile")
 // Pauses stores the pause reasons of queues in Redis. It is safe for concurrent use by any number of processes.
 type Pauses struct{ scripts }
 
-// NewPauses stores reasons in the keys below prefix (Config.Prefix).
+// NewPauses returns a Pauses whose Redis keys start with prefix (Config.Prefix).
 func NewPauses(rdb redis.UniversalClient, prefix string) *Pauses {
 	return &Pauses{scripts{rdb, prefix}}
 }

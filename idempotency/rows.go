@@ -158,7 +158,7 @@ func putState(ctx context.Context, tx *txn, s Send, c change) error {
 		string(c.to), c.at.UnixMilli(), string(c.outcome), c.reason, c.requestID, s.Key, s.Generation)
 }
 
-// sharedSlot reports whether other content may have reached the slot. AudD may hear no difference between two recordings.
+// sharedSlot reports whether other content may have reached the slot. AudD may not be able to tell two recordings apart.
 func sharedSlot(ctx context.Context, q querier, s Slot) (bool, error) {
 	return exists(ctx, q, `SELECT EXISTS (SELECT 1 FROM upload
 		WHERE source = $1 AND audio_id = $2 AND key <> $3 AND state IN ('sent', 'settled', 'uncertain'))`, s.Source, s.AudioID, s.Key)
@@ -182,7 +182,7 @@ func unchanged(err error) error {
 }
 
 // write runs one change of the ledger in a transaction and returns the result of run. The transaction first updates the
-// ledger's row. SQLite's write lock and PostgreSQL's row lock then put all changes one after another, so run may read
+// ledger's row, so that SQLite's write lock or PostgreSQL's row lock serializes all changes. run can therefore safely read
 // before it writes.
 func write[T any](ctx context.Context, l *Ledger, doing string, run func(tx *txn) (T, error)) (result T, err error) {
 	tx, err := l.db.BeginTx(ctx, nil)

@@ -42,7 +42,7 @@ func (l *Ledger) known(ctx context.Context, q querier, key string) (UploadStatus
 	return st, err
 }
 
-// setBusy finds the send of another key that occupies the slot longest.
+// setBusy sets Busy and BusyUntil from the other key whose send keeps the slot busy until the latest time.
 func (l *Ledger) setBusy(ctx context.Context, q querier, st *UploadStatus) error {
 	err := q.QueryRowContext(ctx, `SELECT key, sent_at + timeout_ms FROM upload
 		WHERE source = $1 AND audio_id = $2 AND key <> $3 AND state = $4

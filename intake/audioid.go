@@ -9,8 +9,8 @@ import (
 	"reprise/idempotency"
 )
 
-// reuseIDs gives uploads without an audio_id the one that the same content has in this plan or in the ledger.
-// Inputs with the same content share one. Enqueue assigns ids to the rest.
+// reuseIDs fills in missing audio_ids. If the same content already has an id in this plan or in the ledger, the upload
+// reuses it. Uploads with the same content become one. Enqueue assigns ids to uploads that are still without one.
 func (in *Intake) reuseIDs(ctx context.Context, plan *Plan) error {
 	needs, ids := map[content]*Item{}, map[content]int64{}
 	sources := map[string]bool{}

@@ -21,7 +21,7 @@ const (
 	// enqueuers is the number of goroutines that enqueue. Each waits for its round trips to Redis; more goroutines are
 	// not faster.
 	enqueuers = 16
-	// storeTimeout is the time limit of the store's work for a chunk.
+	// storeTimeout limits how long claiming and registering one chunk may take.
 	storeTimeout = 30 * time.Second
 	// redisTimeout is how long an enqueue waits for Redis without any progress.
 	redisTimeout = 10 * time.Second

@@ -85,7 +85,7 @@ func (c *call) early(needsFields bool) error {
 		}
 	}
 	if h := c.sim.holds.find(StageWithinBody, &c.sub, fits); h != nil {
-		c.tripAt(h.After, func() error { return c.park(h) })
+		c.triggerAt(h.After, func() error { return c.park(h) })
 	}
 	if c.rule != nil {
 		return nil
@@ -99,7 +99,7 @@ func (c *call) early(needsFields bool) error {
 	case c.rule.Fault == FaultResetBeforeBody:
 		return errReset
 	}
-	c.tripAt(c.rule.After, func() error { return errReset })
+	c.triggerAt(c.rule.After, func() error { return errReset })
 	return nil
 }
 
@@ -115,12 +115,12 @@ func (c *call) seeFields() error {
 	return c.early(true)
 }
 
-// tripAt adds a trip after so many bytes; 0 = half of the body.
-func (c *call) tripAt(after int64, fire func() error) {
+// triggerAt adds a trigger after so many bytes; 0 = half of the body.
+func (c *call) triggerAt(after int64, fire func() error) {
 	if after == 0 {
 		after = max(c.r.ContentLength/2, 1)
 	}
-	c.body.trips = append(c.body.trips, trip{at: after, fire: fire})
+	c.body.triggers = append(c.body.triggers, trigger{at: after, fire: fire})
 }
 
 // pass lets the call pass a stage after its body. A matching hold holds it there, and the fault reset_<stage> of its rule

@@ -171,19 +171,19 @@ func (c *call) field(name, value string) {
 	})
 }
 
-// trip is an action to run when so many bytes of the body were read.
-type trip struct {
+// trigger is an action to run when so many bytes of the body were read.
+type trigger struct {
 	at   int64
 	fire func() error
 }
 
-// body counts the bytes read of a request's body and stops exactly at its trips.
+// body counts the bytes read of a request's body and stops exactly at its triggers.
 type body struct {
-	r     io.Reader
-	n     int64
-	eof   bool
-	err   error // of a trip; it stays
-	trips []trip
+	r        io.Reader
+	n        int64
+	eof      bool
+	err      error // of a trigger; it stays
+	triggers []trigger
 	// wholeReads is set when the rules and holds over form fields have run. Until then reads are small, so that those
 	// before the body find most of the audio unread.
 	wholeReads bool
@@ -199,7 +199,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if !b.wholeReads && len(p) > smallRead {
 		p = p[:smallRead]
 	}
-	for _, t := range b.trips {
+	for _, t := range b.triggers {
 		p = p[:min(int64(len(p)), t.at-b.n)]
 	}
 	n, err := b.r.Read(p)
@@ -208,21 +208,21 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fire runs the trips that are due after n bytes.
+// fire runs the actions that are due once n bytes of the body have been read. It stops at the first error.
 func (b *body) fire(n int64) error {
 	for b.err == nil {
-		i := slices.IndexFunc(b.trips, func(t trip) bool { return t.at <= n })
+		i := slices.IndexFunc(b.triggers, func(t trigger) bool { return t.at <= n })
 		if i < 0 {
 			break
 		}
-		due := b.trips[i]
-		b.trips = slices.Delete(b.trips, i, i+1)
+		due := b.triggers[i]
+		b.triggers = slices.Delete(b.triggers, i, i+1)
 		b.err = due.fire()
 	}
 	return b.err
 }
 
-// drain reads to the end and runs the remaining trips, which lie behind the end of the body.
+// drain reads to the end and runs the remaining triggers, which lie behind the end of the body.
 func (b *body) drain(buf []byte) error {
 	for !b.eof {
 		if _, err := b.Read(buf); err != nil && !errors.Is(err, io.EOF) {

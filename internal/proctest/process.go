@@ -13,7 +13,7 @@ import (
 )
 
 // Process is a started command. Methods that wait or send a signal fail the test on an error, so call them
-// from the test's goroutine. Kill and ExitCode are those of the child.
+// from the test's goroutine. Kill and ExitCode are promoted from child.Process and never fail the test.
 type Process struct {
 	*child.Process
 

@@ -24,7 +24,8 @@ type Client struct {
 	pauses    *admission.Pauses
 }
 
-// New uses the caller's connection and does not close it. Pause reasons are stored below prefix (admission.Config.Prefix).
+// New returns a Client on the caller's connection, which it does not close. The Redis keys of pause reasons start with
+// prefix (admission.Config.Prefix).
 func New(rdb redis.UniversalClient, prefix string) *Client {
 	return &Client{
 		rdb: rdb, pauses: admission.NewPauses(rdb, prefix),

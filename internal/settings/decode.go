@@ -147,8 +147,8 @@ func decode(values map[string]any, into any) []error {
 	return decodeErrors(err)
 }
 
-// decodeErrors lists the errors of the fields in the tree that mapstructure returns. It replaces other errors, whose
-// text may show a secret.
+// decodeErrors walks mapstructure's error tree and returns its field errors. Any other error becomes a generic message,
+// because its text may contain a secret.
 func decodeErrors(err error) (out []error) {
 	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
 	case nil:
