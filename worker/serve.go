@@ -16,7 +16,7 @@ import (
 
 // Run runs tasks until ctx ends, then stops in order: no new tasks are taken, waiting deliveries return at once,
 // running calls have the drain time to finish, and the outbox is drained once more. It returns an error only if
-// the worker cannot start.
+// the worker cannot start, or if it stopped because its store does not belong to Redis.
 //
 // A call that is still running when its drain time is over, or at Close, may be billed. It is charged already.
 func (w *Worker) Run(ctx context.Context) error {

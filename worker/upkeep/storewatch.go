@@ -12,12 +12,11 @@ import (
 	"reprise/worker/warn"
 )
 
-// storeInterval is how often Redis is told how far the store is.
+// storeInterval is how often Redis gets the mark of the store.
 const storeInterval = 2 * time.Second
 
-// StoreWatch makes Redis remember how far the store is, and stops the worker when
-// another process uses a copy of the store on the same Redis: results and bills would
-// be split.
+// StoreWatch writes to Redis how far the store is. It stops the worker when another process uses a copy of the store on
+// the same Redis, because results and bills would then be in two stores.
 type StoreWatch struct {
 	Redis  redis.UniversalClient
 	Marks  identity.Marks
@@ -32,12 +31,12 @@ func (s StoreWatch) Run(ctx context.Context) {
 }
 
 func (s StoreWatch) claim(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, storeInterval)
+	claimCtx, cancel := context.WithTimeout(ctx, storeInterval)
 	defer cancel()
-	err := identity.Claim(ctx, s.Redis, s.Marks)
+	err := identity.Claim(claimCtx, s.Redis, s.Marks)
 	if _, other := errors.AsType[*identity.MismatchError](err); other {
 		s.Refuse(err)
 		return
 	}
-	s.Warn.Warn(ctx, "store identity", "it cannot be checked which store Redis belongs to", err)
+	s.Warn.Warn(ctx, "store identity", "Redis does not say which store it belongs to; the check is repeated", err)
 }
