@@ -31,7 +31,7 @@ type admitter struct {
 	countChunks bool // Options.LimitCountsChunks
 }
 
-// acquire acquires a permit for one call.
+// acquire waits for a permit for one call.
 func (a *admitter) acquire(ctx context.Context, d *delivery) *ending {
 	units, bounded := d.payload.Units(a.countChunks)
 	req := admission.Request{
@@ -99,8 +99,8 @@ const (
 	inFlightSnooze = 15 * time.Second
 )
 
-// permanent ends a task that waiting does not help: no source is left after an account refusal, a unit budget is
-// too small for it, or a budget is used up and the setting quota_full says to fail at once.
+// permanent ends a task for which waiting is useless because no source is left after an account refusal, a unit
+// budget is too small for it, or a budget is used up and the setting quota_full says to fail at once.
 func permanent(d *delivery, r *admission.Refusal) *ending {
 	switch {
 	case d.refusal != nil && r.AllBlocked && (r.Gate == admission.GateHalt || r.Gate == admission.GateNoCandidate):
@@ -117,9 +117,9 @@ const (
 	// pausedSpread spreads the return of tasks whose queue was just paused: they are pending again soon, so
 	// that none is late when the queue resumes early.
 	pausedSpread = 10 * time.Second
-	// haltedWait is how long a task waits that is pinned to a halted source, or to one that this worker does
-	// not have. An operator may resume the source at any moment, another worker may have it, and as the queue
-	// is not paused nothing else wakes the task.
+	// haltedWait is how long a task waits if it is pinned to a halted source or to a source that this worker does
+	// not have. Nothing else wakes the task, because its queue is not paused, and an operator may resume the source
+	// at any moment.
 	haltedWait = 5 * time.Minute
 )
 
@@ -167,9 +167,8 @@ func (a *admitter) pauseQueue(ctx context.Context, d *delivery) *ending {
 	return without(tasks.Refused, wait, b.Evidence()+", "+opens(b.Gate, b.Wait))
 }
 
-// release reports the attempt to admission and gives its permit back. It does not wait for the reply: the report
-// may arrive after the ack, admission repeats it if Redis did not take it, and a permit that is not given back
-// expires.
+// release reports the attempt to admission and returns its permit. It does not wait for the reply. The report may
+// arrive after the ack, admission repeats it if Redis did not take it, and a permit that is never returned expires.
 func (a *admitter) release(d *delivery, end *ending, decision retrypolicy.Decision) {
 	if d.permit == nil {
 		return
@@ -195,5 +194,5 @@ func newAttemptID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// random is for jitter: not secret, only spread.
+// random returns a number in [0, 1) for jitter. It need not be cryptographically secure.
 func random() float64 { return mathrand.Float64() }

@@ -47,8 +47,8 @@ func (a *answer) asError() error {
 	return a
 }
 
-// isFailure reports to asynq whether its retry counter rises. The counter is for display only, because
-// tasks.MaxRetry is out of reach. asynq calls it with its own errors too.
+// isFailure tells asynq whether to raise its retry counter. The counter is for display only, because tasks.MaxRetry
+// is out of reach. asynq calls it with its own errors too.
 func isFailure(err error) bool {
 	if a, ok := errors.AsType[*answer](err); ok {
 		return a.verdict != tasks.Snooze && a.verdict != tasks.Done
@@ -60,8 +60,8 @@ func isFailure(err error) bool {
 // its timeout passed. Its attempt stays charged.
 const lostDelay = time.Second
 
-// retryDelay returns to asynq the wait before the next delivery. asynq rounds due times down to whole seconds and
-// may run a task up to 1 s early (asynq issue 1071), so waits are rounded up to whole seconds and extended by
+// retryDelay returns how long asynq waits before the next delivery. asynq rounds due times down to whole seconds
+// and may run a task up to 1 s early (asynq issue 1071), so waits are rounded up to whole seconds and extended by
 // one.
 func retryDelay(_ int, err error, _ *asynq.Task) time.Duration {
 	if a, ok := errors.AsType[*answer](err); ok {

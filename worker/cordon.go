@@ -13,8 +13,8 @@ import (
 	"reprise/tasks"
 )
 
-// cordon has the queues of which this worker takes no tasks, because AudD refuses its token. Other workers may
-// have another token, so the queue is not paused. Safe for concurrent use.
+// cordon holds the queues that this worker skips because AudD refuses its token. Other workers may have another
+// token, so the queue is not paused. Safe for concurrent use.
 type cordon struct {
 	gates   *admission.Gates
 	sources []admission.SourceConfig // with the fingerprints of this worker's tokens

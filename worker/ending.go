@@ -12,7 +12,8 @@ import (
 	"reprise/tasks"
 )
 
-// ending says how an attempt ends, or a delivery that makes none. A nil *ending means that the delivery goes on.
+// ending says how an attempt ends, or how a delivery ends that makes no attempt. A nil *ending means that the
+// delivery goes on.
 type ending struct {
 	class      retrypolicy.Classified // the outcome that the policy decides about
 	reply      *reply                 // of the call; nil = no call was made

@@ -29,9 +29,9 @@ const (
 	groupsInterval = 2 * time.Second
 )
 
-// servers are the asynq servers of a worker. Each path has its own server for all of its queues, by weight, so
-// that slow enterprise calls cannot occupy the slots of clips. A group with a share of the slots has a server
-// beside it, because asynq bounds concurrency per server only. Safe for concurrent use.
+// servers holds the worker's asynq servers. Each path has its own server for all of its queues, by weight, so that
+// slow enterprise calls cannot occupy the slots of clips. A group with a share of the slots has a server beside it,
+// because asynq bounds concurrency per server only. Safe for concurrent use.
 type servers struct {
 	slots    Slots
 	interval time.Duration // between an idle server's checks for tasks

@@ -32,10 +32,10 @@ type settler struct {
 
 var errUnsaved = errors.New("this worker has results that are not stored yet")
 
-// settled ends the delivery if its task has a verdict already. No other function checks that. Before admission it
-// waits in the slot while the store is down; under the permit it ends the delivery instead. outbox adds the
-// verdicts in the outbox: admission refuses their tasks, so only a delivery that may end before admission needs
-// them.
+// settled ends the delivery if its task has a verdict already. It is the only function that checks this. Before
+// admission it waits in the slot while the store is down; under the permit it ends the delivery instead. outbox
+// adds the verdicts in the outbox: admission refuses their tasks, so only a delivery that may end before admission
+// needs them.
 func (s *settler) settled(ctx context.Context, d *delivery, outbox bool) *ending {
 	const failure = "the store cannot be read"
 	var found store.TaskStatus

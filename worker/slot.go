@@ -9,8 +9,8 @@ import (
 	"reprise/worker/warn"
 )
 
-// slot has the waits of deliveries. A waiting delivery occupies its slot, so the backlog stays pending in the
-// queue, where the web UI shows it. Safe for concurrent use.
+// slot is where a delivery waits. It occupies its slot meanwhile, so the backlog stays pending in the queue, where
+// the web UI shows it. Safe for concurrent use.
 type slot struct {
 	longest  time.Duration                  // of one wait
 	callTime func(tasks.Path) time.Duration // left for the call that follows
@@ -32,8 +32,8 @@ func (s *slot) until(d *delivery) time.Time {
 	return until
 }
 
-// wait runs a wait, which it cancels at until and when the worker stops. A stop and the end of ctx end the
-// delivery.
+// wait calls run and cancels it at until, or earlier when the worker stops. The delivery ends if the worker stops
+// or ctx ends.
 func (s *slot) wait(ctx context.Context, d *delivery, until time.Time, cause string, run func(context.Context) error) *ending {
 	defer s.waits.begin(d, cause)()
 	waitCtx, cancel := context.WithDeadline(ctx, until)
@@ -60,7 +60,7 @@ const (
 	downMax = 5 * time.Second
 )
 
-// retry repeats do until it succeeds. It ends the delivery as store_down when the slot may be held no longer.
+// retry repeats do until it succeeds. It ends the delivery as store_down when the slot's longest wait is over.
 // failure says for the log what fails.
 func (s *slot) retry(ctx context.Context, d *delivery, failure string, do func(context.Context) error) *ending {
 	until := s.until(d)
