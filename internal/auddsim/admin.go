@@ -30,8 +30,8 @@ func (s *Simulator) adminHandler() http.Handler {
 		"PUT /_sim/rules":    func(_ url.Values, body []byte) (any, error) { return s.adminRules(body, true) },
 		"DELETE /_sim/rules": func(q url.Values, _ []byte) (any, error) { return object{"removed": s.RemoveRules(q["id"]...)}, nil },
 		"GET /_sim/limits": func(q url.Values, _ []byte) (any, error) {
-			path := q.Get("path")
-			return s.Limits(path).json(path), nil
+			limits := s.Limits(q.Get("path"))
+			return limits.json(q.Get("path")), nil
 		},
 		"POST /_sim/limits":  func(_ url.Values, body []byte) (any, error) { return s.adminLimits(body) },
 		"POST /_sim/tokens":  func(_ url.Values, body []byte) (any, error) { return s.adminToken(body) },
@@ -89,20 +89,21 @@ func (s *Simulator) adminRules(body []byte, replace bool) (any, error) {
 	if replace {
 		s.RemoveRules()
 	}
-	return map[string][]string{"ids": s.rules.add(rules...)}, nil
+	return map[string][]string{"ids": s.ruleSet.add(rules...)}, nil
 }
 
 // adminLimits changes the fields that the body has.
 func (s *Simulator) adminLimits(body []byte) (any, error) {
-	var in limitsJSON
-	if err := decodeStrict(body, &in); err != nil {
+	in := new(Limits).json("")
+	if err := decodeStrict(body, in); err != nil {
 		return nil, err
 	}
-	in = s.Limits(in.Path).json(in.Path)
-	if err := decodeStrict(body, &in); err != nil { // absent fields keep their values
+	limits := s.Limits(in.Path)
+	in = limits.json(in.Path)
+	if err := decodeStrict(body, in); err != nil { // absent fields keep their values
 		return nil, err
 	}
-	return in, s.SetLimits(in.Path, in.limits())
+	return in, s.SetLimits(in.Path, limits)
 }
 
 func (s *Simulator) adminToken(body []byte) (any, error) {

@@ -98,13 +98,14 @@ type uploadKey struct {
 // ledger adds up the bill. Every method holds its mutex for a few map operations only.
 type ledger struct {
 	mu       sync.Mutex
-	bill     Bill // sums; Contents and Uploads stay empty here
+	bill     Bill             // sums; Contents and Uploads stay empty here
+	inFlight map[string]int64 // admitted requests by metered path
 	contents map[contentKey]*ContentBill
 	uploads  map[uploadKey]*UploadBill
 }
 
 func newLedger() *ledger {
-	l := &ledger{}
+	l := &ledger{inFlight: map[string]int64{PathRecognize: 0, PathEnterprise: 0, PathUpload: 0}}
 	l.reset()
 	return l
 }
@@ -112,8 +113,27 @@ func newLedger() *ledger {
 func (l *ledger) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bill = Bill{Counts: newCounts(), ByToken: map[string]int64{}, ByPath: map[string]int64{}}
+	l.bill = Bill{Counts: newCounts(), ByToken: map[string]int64{}, ByPath: map[string]int64{}, MaxConcurrentByPath: map[string]int64{}}
 	l.contents, l.uploads = map[contentKey]*ContentBill{}, map[uploadKey]*UploadBill{}
+	l.raiseMaximaLocked()
+}
+
+// admitted counts a request in flight until finished.
+func (l *ledger) admitted(path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inFlight[path]++
+	l.raiseMaximaLocked()
+}
+
+// raiseMaximaLocked raises the maxima to the numbers of requests in flight.
+func (l *ledger) raiseMaximaLocked() {
+	var all int64
+	for path, n := range l.inFlight {
+		all += n
+		l.bill.MaxConcurrentByPath[path] = max(l.bill.MaxConcurrentByPath[path], n)
+	}
+	l.bill.MaxConcurrent = max(l.bill.MaxConcurrent, all)
 }
 
 // countsLocked returns the counts that a request adds to: the sums, its content's and its upload slot's.
@@ -174,10 +194,13 @@ func (l *ledger) started(e *Request) bool {
 	return u != nil
 }
 
-// finished counts a request at its end.
-func (l *ledger) finished(e *Request) {
+// finished counts a request at its end. admitted says whether it was in flight.
+func (l *ledger) finished(e *Request, admitted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if admitted {
+		l.inFlight[e.Path]--
+	}
 	for _, c := range l.countsLocked(e) {
 		c.Requests++
 		if e.Complete {
@@ -204,6 +227,7 @@ func (l *ledger) snapshot(lines bool) Bill {
 	defer l.mu.Unlock()
 	b := l.bill
 	b.Outcomes, b.ByToken, b.ByPath = maps.Clone(b.Outcomes), maps.Clone(b.ByToken), maps.Clone(b.ByPath)
+	b.MaxConcurrentByPath = maps.Clone(b.MaxConcurrentByPath)
 	if !lines {
 		return b
 	}

@@ -27,7 +27,7 @@ type call struct {
 	finished   bool
 }
 
-func (s *Simulator) begin(w http.ResponseWriter, r *http.Request, path string) *call {
+func (s *Simulator) newCall(w http.ResponseWriter, r *http.Request, path string) *call {
 	seq := s.seq.Add(1)
 	e := &Request{Seq: seq, RequestID: fmt.Sprintf("sim-%08x", seq), At: time.Now(), Path: path, Method: r.Method, Active: true,
 		Headers: map[string]string{}}
@@ -36,15 +36,15 @@ func (s *Simulator) begin(w http.ResponseWriter, r *http.Request, path string) *
 			e.Headers[name] = v
 		}
 	}
-	s.log.begin(e)
+	s.begin(e)
 	return &call{sim: s, w: w, r: r, entry: e, body: &body{r: r.Body},
 		sub: subject{Request: e, header: r.Header, fields: map[string]string{}}}
 }
 
 // note changes the log entry of the call.
 func (c *call) note(change func(e *Request)) {
-	c.sim.log.mu.Lock()
-	defer c.sim.log.mu.Unlock()
+	c.sim.requestLog.mu.Lock()
+	defer c.sim.requestLog.mu.Unlock()
 	change(c.entry)
 }
 
@@ -90,7 +90,7 @@ func (c *call) early(needsFields bool) error {
 	if c.rule != nil {
 		return nil
 	}
-	c.rule = c.sim.rules.pick(&c.sub, func(r *Rule) bool { return r.early() && fits(r) })
+	c.rule = c.sim.pick(&c.sub, func(r *Rule) bool { return r.early() && fits(r) })
 	switch {
 	case c.rule == nil:
 		return nil
@@ -186,16 +186,15 @@ func (c *call) finish(outcome string) {
 		return
 	}
 	c.finished = true
-	if c.limiter != nil {
-		c.limiter.leave()
-		c.sim.inFlight.leave(c.entry.Path)
-	}
 	c.note(func(e *Request) {
 		e.Outcome, e.Took, e.BodyBytes = outcome, time.Since(e.At), c.body.n
 		if c.rule != nil {
 			e.Rule = c.rule.ID
 		}
 	})
-	c.sim.bill.finished(c.entry)
-	c.sim.log.finish(c.entry)
+	c.sim.bill.finished(c.entry, c.limiter != nil)
+	if c.limiter != nil {
+		c.limiter.leave() // after the bill: the next request must not count as concurrent with this one
+	}
+	c.sim.requestLog.finish(c.entry)
 }

@@ -34,10 +34,6 @@ type catalog struct {
 	slots map[uploadKey]*Slot
 }
 
-func newCatalog(delay time.Duration) *catalog {
-	return &catalog{delay: delay, slots: map[uploadKey]*Slot{}}
-}
-
 func (c *catalog) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +69,8 @@ func (c *catalog) find(token, hash string, now time.Time) (id int64, found bool)
 	return id, found
 }
 
-func (c *catalog) list() []Slot {
+// Catalog lists the upload slots of all tokens.
+func (c *catalog) Catalog() []Slot {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	out := make([]Slot, 0, len(c.slots))

@@ -38,6 +38,9 @@ type jsonDuration time.Duration
 
 func (d jsonDuration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
+// IsZero reports whether the duration is omitted.
+func (d *jsonDuration) IsZero() bool { return *d == 0 }
+
 func (d *jsonDuration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	*d = jsonDuration(parsed)

@@ -71,8 +71,6 @@ type holds struct {
 	next int
 }
 
-func newHolds() *holds { return &holds{held: map[int64]Held{}} }
-
 func (h *holds) add(hold Hold) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,8 +84,8 @@ func (h *holds) add(hold Hold) string {
 	return hold.ID
 }
 
-// release ends the hold with this id, or all holds for "", and returns how many ended.
-func (h *holds) release(id string) int {
+// Release ends a hold, or all holds for "", and returns how many ended. Their requests go on.
+func (h *holds) Release(id string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := len(h.list)
@@ -131,7 +129,8 @@ func (h *holds) leave(seq int64) {
 	delete(h.held, seq)
 }
 
-func (h *holds) current() []Held {
+// Held lists the requests that are held.
+func (h *holds) Held() []Held {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.SortedFunc(maps.Values(h.held), func(a, b Held) int { return cmp.Compare(a.Seq, b.Seq) })

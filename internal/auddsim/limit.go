@@ -3,7 +3,6 @@ package auddsim
 import (
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -25,22 +24,16 @@ type Limits struct {
 
 type plainLimits Limits
 
-// limitsJSON adds the path, and the durations as text ("200ms").
+// limitsJSON reads and writes Limits as JSON, with their path and the durations as text ("200ms").
 type limitsJSON struct {
 	Path string `json:"path,omitempty"`
-	plainLimits
-	Latency    jsonDuration `json:"latency"`
-	RetryAfter jsonDuration `json:"retry_after"`
+	*plainLimits
+	Latency    *jsonDuration `json:"latency"`
+	RetryAfter *jsonDuration `json:"retry_after"`
 }
 
-func (l Limits) json(path string) limitsJSON {
-	return limitsJSON{path, plainLimits(l), jsonDuration(l.Latency), jsonDuration(l.RetryAfter)}
-}
-
-func (in limitsJSON) limits() Limits {
-	l := Limits(in.plainLimits)
-	l.Latency, l.RetryAfter = time.Duration(in.Latency), time.Duration(in.RetryAfter)
-	return l
+func (l *Limits) json(path string) *limitsJSON {
+	return &limitsJSON{path, (*plainLimits)(l), (*jsonDuration)(&l.Latency), (*jsonDuration)(&l.RetryAfter)}
 }
 
 // Validate reports every field out of range.
@@ -124,43 +117,4 @@ func (l *limiter) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inFlight--
-}
-
-// gauges count the admitted requests in flight and keep their maxima: for each metered path, and for all under "".
-type gauges map[string]*struct{ now, max atomic.Int64 }
-
-func newGauges() gauges {
-	return gauges{"": {}, PathRecognize: {}, PathEnterprise: {}, PathUpload: {}}
-}
-
-func (g gauges) enter(path string) {
-	for _, of := range []string{"", path} {
-		n := g[of].now.Add(1)
-		for most := g[of].max.Load(); n > most && !g[of].max.CompareAndSwap(most, n); {
-			most = g[of].max.Load()
-		}
-	}
-}
-
-func (g gauges) leave(path string) {
-	g[""].now.Add(-1)
-	g[path].now.Add(-1)
-}
-
-// most returns the maximum over all paths, and the maximum of each path.
-func (g gauges) most() (all int64, byPath map[string]int64) {
-	byPath = map[string]int64{}
-	for path, gauge := range g {
-		byPath[path] = gauge.max.Load()
-	}
-	all = byPath[""]
-	delete(byPath, "")
-	return all, byPath
-}
-
-// reset sets the maxima to the current counts.
-func (g gauges) reset() {
-	for _, gauge := range g {
-		gauge.max.Store(gauge.now.Load())
-	}
 }

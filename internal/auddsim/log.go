@@ -65,10 +65,6 @@ type requestLog struct {
 	active map[int64]*Request
 }
 
-func newRequestLog(size int) *requestLog {
-	return &requestLog{size: size, active: map[int64]*Request{}}
-}
-
 func (l *requestLog) begin(e *Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,8 +96,8 @@ func (l *requestLog) reset() {
 	l.ring, l.next = nil, 0
 }
 
-// list returns copies in the order of arrival.
-func (l *requestLog) list(f Filter) []Request {
+// Requests lists the matching requests in order of arrival: the last Config.LogSize finished ones and the running ones.
+func (l *requestLog) Requests(f Filter) []Request {
 	l.mu.Lock()
 	out := []Request{}
 	for _, e := range slices.AppendSeq(slices.Clone(l.ring), maps.Values(l.active)) {

@@ -99,27 +99,24 @@ type Rule struct {
 
 type plainRule Rule
 
-// ruleJSON adds the durations as text.
-type ruleJSON struct {
-	plainRule
-	Latency  jsonDuration `json:"latency,omitempty"`
-	Over     jsonDuration `json:"over,omitempty"`
-	Duration jsonDuration `json:"duration,omitempty"`
+// json returns a value that reads and writes the rule as JSON, with the durations as text.
+func (r *Rule) json() any {
+	return &struct {
+		*plainRule
+		Latency  *jsonDuration `json:"latency,omitzero"`
+		Over     *jsonDuration `json:"over,omitzero"`
+		Duration *jsonDuration `json:"duration,omitzero"`
+	}{(*plainRule)(r), (*jsonDuration)(&r.Latency), (*jsonDuration)(&r.Over), (*jsonDuration)(&r.Duration)}
 }
 
 // MarshalJSON writes durations as text ("1.5s") and omits zero fields.
-func (r Rule) MarshalJSON() ([]byte, error) {
-	return json.Marshal(ruleJSON{plainRule(r), jsonDuration(r.Latency), jsonDuration(r.Over), jsonDuration(r.Duration)})
-}
+func (r Rule) MarshalJSON() ([]byte, error) { return json.Marshal(r.json()) }
 
 // UnmarshalJSON refuses unknown fields, because a rule with a misspelt criterion would match too much.
 func (r *Rule) UnmarshalJSON(data []byte) error {
-	var in ruleJSON
-	if err := decodeStrict(data, &in); err != nil {
+	if err := decodeStrict(data, r.json()); err != nil {
 		return fmt.Errorf("read rule: %w", err)
 	}
-	*r = Rule(in.plainRule)
-	r.Latency, r.Over, r.Duration = time.Duration(in.Latency), time.Duration(in.Over), time.Duration(in.Duration)
 	return nil
 }
 

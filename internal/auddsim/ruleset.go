@@ -23,13 +23,11 @@ type RuleState struct {
 	Used int64 `json:"used"` // those it acted on
 }
 
-// ruleState has the counts of one rule. The rule itself does not change.
+// ruleState guards the counts of one rule. The rule itself does not change.
 type ruleState struct {
-	Rule
-	mu   sync.Mutex
-	seen map[string]int64 // matching requests by Rule.Per
-	all  int64            // matching requests
-	used int64            // those it acted on
+	RuleState
+	mu    sync.Mutex
+	byKey map[string]int64 // matching requests by Rule.Per
 }
 
 // ruleSet is the list of rules. A change replaces it as a whole, so that requests read it without a lock.
@@ -59,8 +57,8 @@ func (s *ruleSet) add(rules ...Rule) []string {
 			r.ID = fmt.Sprintf("rule-%d", s.next)
 		}
 		ids = append(ids, r.ID)
-		state := &ruleState{Rule: r, seen: map[string]int64{}}
-		if i := slices.IndexFunc(list, func(old *ruleState) bool { return old.ID == r.ID }); i >= 0 {
+		state := &ruleState{RuleState: RuleState{Rule: r}, byKey: map[string]int64{}}
+		if i := slices.IndexFunc(list, func(old *ruleState) bool { return old.Rule.ID == r.ID }); i >= 0 {
 			list[i] = state
 		} else {
 			list = append(list, state)
@@ -70,21 +68,22 @@ func (s *ruleSet) add(rules ...Rule) []string {
 	return ids
 }
 
-// remove removes the rules with these ids, or all without ids, and returns how many.
-func (s *ruleSet) remove(ids ...string) int {
+// RemoveRules removes the rules with these ids, or all without ids, and returns how many.
+func (s *ruleSet) RemoveRules(ids ...string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.current()
-	list := slices.DeleteFunc(slices.Clone(old), func(r *ruleState) bool { return len(ids) == 0 || slices.Contains(ids, r.ID) })
+	list := slices.DeleteFunc(slices.Clone(old), func(r *ruleState) bool { return len(ids) == 0 || slices.Contains(ids, r.Rule.ID) })
 	s.list.Store(&list)
 	return len(old) - len(list)
 }
 
-func (s *ruleSet) states() []RuleState {
+// Rules lists the rules with their counts.
+func (s *ruleSet) Rules() []RuleState {
 	out := []RuleState{}
 	for _, r := range s.current() {
 		r.mu.Lock()
-		out = append(out, RuleState{Rule: r.Rule, Seen: r.all, Used: r.used})
+		out = append(out, r.RuleState)
 		r.mu.Unlock()
 	}
 	return out
@@ -93,7 +92,7 @@ func (s *ruleSet) states() []RuleState {
 // pick returns the first rule that passes the filter, matches and acts on this request.
 func (s *ruleSet) pick(sub *subject, filter func(*Rule) bool) *Rule {
 	for i, r := range s.current() {
-		if filter(&r.Rule) && r.matches(sub) && r.take(sub, s.seed+uint64(i)) {
+		if filter(&r.Rule) && r.Rule.matches(sub) && r.take(sub, s.seed+uint64(i)) {
 			return &r.Rule
 		}
 	}
@@ -127,7 +126,7 @@ func (r *Rule) matches(sub *subject) bool {
 // take counts a matching request and reports whether the rule acts on it.
 func (r *ruleState) take(sub *subject, seed uint64) bool {
 	key := ""
-	switch r.Per {
+	switch r.Rule.Per {
 	case PerName:
 		key = sub.Name + sub.fields["url"]
 	case PerContent:
@@ -135,16 +134,16 @@ func (r *ruleState) take(sub *subject, seed uint64) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all++
-	r.seen[key]++
-	n := r.seen[key]
-	if n <= int64(r.Skip) || r.Times > 0 && n > int64(r.Skip)+int64(r.Times) {
+	r.Seen++
+	r.byKey[key]++
+	n := r.byKey[key] - int64(r.Rule.Skip)
+	if n <= 0 || r.Rule.Times > 0 && n > int64(r.Rule.Times) {
 		return false
 	}
-	if r.Probability > 0 && coin(seed, uint64(r.all)) >= r.Probability {
+	if r.Rule.Probability > 0 && coin(seed, uint64(r.Seen)) >= r.Rule.Probability {
 		return false
 	}
-	r.used++
+	r.Used++
 	return true
 }
 

@@ -15,10 +15,15 @@ func New(cfg Config) (*Simulator, error) {
 		return nil, fmt.Errorf("check simulator settings: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	s := &Simulator{cfg: cfg, bill: newLedger(), log: newRequestLog(cfg.LogSize), rules: &ruleSet{seed: cfg.Seed}, holds: newHolds(),
-		tokens: newTokens(cfg), catalog: newCatalog(cfg.IndexDelay), limits: map[string]*limiter{"": newLimiter(cfg.Limits)},
-		inFlight: newGauges(), done: make(chan struct{})}
-	s.rules.add(cfg.Rules...)
+	s := &Simulator{
+		cfg: cfg, done: make(chan struct{}), bill: newLedger(), tokens: newTokens(cfg),
+		requestLog: &requestLog{size: cfg.LogSize, active: map[int64]*Request{}},
+		ruleSet:    &ruleSet{seed: cfg.Seed},
+		holds:      &holds{held: map[int64]Held{}},
+		catalog:    &catalog{delay: cfg.IndexDelay, slots: map[uploadKey]*Slot{}},
+		limits:     map[string]*limiter{"": newLimiter(cfg.Limits)},
+	}
+	s.ruleSet.add(cfg.Rules...)
 	s.admin = s.adminHandler()
 	return s, nil
 }
@@ -42,14 +47,9 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveEnterprise serves enterprise at the root, as AudD's enterprise host does.
-func (s *Simulator) serveEnterprise(w http.ResponseWriter, r *http.Request) {
-	s.serve(w, r, PathEnterprise)
-}
-
 // serve runs one request of a path.
 func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, path string) {
-	c := s.begin(w, r, path)
+	c := s.newCall(w, r, path)
 	defer c.finish(OutcomeStopped)
 	if metered(path) {
 		l := s.limiter(path)
@@ -60,7 +60,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, path string) {
 			return
 		}
 		c.limiter = l
-		s.inFlight.enter(path)
+		s.bill.admitted(path)
 	}
 	c.run()
 }

@@ -68,7 +68,9 @@ func Listen(ctx context.Context, addr string, cfg Config) (*Server, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("listen for enterprise: %w", err), main.Close())
 		}
-		listeners, handlers = append(listeners, second), append(handlers, http.HandlerFunc(sim.serveEnterprise))
+		listeners, handlers = append(listeners, second), append(handlers, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			sim.serve(w, r, PathEnterprise) // AudD's enterprise host has the path at its root
+		}))
 		s.EnterpriseURL = "http://" + second.Addr().String() + "/"
 	}
 	for _, h := range handlers {
@@ -106,7 +108,7 @@ func (s *Server) Close() error {
 	err := s.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if poll(ctx, func() bool { return s.log.running() == 0 }) != nil {
+	if poll(ctx, func() bool { return s.running() == 0 }) != nil {
 		return errors.Join(err, errors.New("close the simulator: requests are still running"))
 	}
 	return err

@@ -10,19 +10,18 @@ import (
 // Simulator is an http.Handler that speaks AudD's protocol at /, /enterprise/, /upload/ and /getStreams/, and serves the
 // administration of doc.go at /_sim/. All methods may be called concurrently.
 type Simulator struct {
-	cfg     Config
-	seq     atomic.Int64
-	bill    *ledger
-	log     *requestLog
-	rules   *ruleSet
-	holds   *holds
-	tokens  *tokens
-	catalog *catalog
+	*requestLog
+	*ruleSet
+	*holds
+	*tokens
+	*catalog
+
+	cfg  Config
+	seq  atomic.Int64
+	bill *ledger
 
 	limitMu sync.RWMutex        // guards the map, not the limiters
 	limits  map[string]*limiter // by path; "" has the limits of all paths without their own
-
-	inFlight gauges
 
 	admin http.Handler
 	done  chan struct{}
@@ -49,14 +48,8 @@ func (s *Simulator) Rule(rules ...Rule) []string {
 	if err := validateRules(rules); err != nil {
 		panic(err)
 	}
-	return s.rules.add(rules...)
+	return s.ruleSet.add(rules...)
 }
-
-// RemoveRules removes the rules with these ids, or all without ids, and returns how many.
-func (s *Simulator) RemoveRules(ids ...string) int { return s.rules.remove(ids...) }
-
-// Rules lists the rules with their counts.
-func (s *Simulator) Rules() []RuleState { return s.rules.states() }
 
 // SetLimits changes the limits of all paths together (path ""), or gives a path limits of its own. Requests in flight
 // keep their places. A path with its first own limits counts from zero.
@@ -80,9 +73,6 @@ func (s *Simulator) SetLimits(path string, l Limits) error {
 // Limits returns the current limits of a path; "" = those of all paths without their own.
 func (s *Simulator) Limits(path string) Limits { return s.limiter(path).get() }
 
-// SetToken adds or changes a token, from the next request on.
-func (s *Simulator) SetToken(t Token) { s.tokens.set(t) }
-
 // Hold holds matching requests at a stage and returns the id of the hold. It panics on an invalid hold.
 func (s *Simulator) Hold(h Hold) string {
 	if err := h.Validate(); err != nil {
@@ -90,12 +80,6 @@ func (s *Simulator) Hold(h Hold) string {
 	}
 	return s.holds.add(h)
 }
-
-// Release ends a hold, or all holds for "", and returns how many ended. Their requests go on.
-func (s *Simulator) Release(id string) int { return s.holds.release(id) }
-
-// Held lists the requests that are held.
-func (s *Simulator) Held() []Held { return s.holds.current() }
 
 // Bill copies the bill.
 func (s *Simulator) Bill() Bill { return s.billed(true) }
@@ -105,21 +89,13 @@ func (s *Simulator) Sums() Bill { return s.billed(false) }
 
 func (s *Simulator) billed(lines bool) Bill {
 	b := s.bill.snapshot(lines)
-	b.Active = s.log.running()
-	b.MaxConcurrent, b.MaxConcurrentByPath = s.inFlight.most()
+	b.Active = s.running()
 	return b
 }
-
-// Requests lists the matching requests in order of arrival: the last Config.LogSize finished ones and the running ones.
-func (s *Simulator) Requests(f Filter) []Request { return s.log.list(f) }
-
-// Catalog lists the upload slots of all tokens.
-func (s *Simulator) Catalog() []Slot { return s.catalog.list() }
 
 // Reset clears the bill, the log, the catalog and the maximum concurrency. Rules, holds, tokens and limits stay.
 func (s *Simulator) Reset() {
 	s.bill.reset()
-	s.log.reset()
+	s.requestLog.reset()
 	s.catalog.reset()
-	s.inFlight.reset()
 }

@@ -32,7 +32,8 @@ func newTokens(cfg Config) *tokens {
 	return t
 }
 
-func (t *tokens) set(token Token) {
+// SetToken adds or changes a token, from the next request on.
+func (t *tokens) SetToken(token Token) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known[token.Value] = token

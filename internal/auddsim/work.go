@@ -17,7 +17,7 @@ func (c *call) work() response {
 	code, quota := c.sim.tokens.check(c.entry.token, c.entry.Path)
 	good := code == 0
 	if c.rule == nil {
-		c.rule = c.sim.rules.pick(&c.sub, func(r *Rule) bool { return !r.early() && (good || r.edge()) })
+		c.rule = c.sim.pick(&c.sub, func(r *Rule) bool { return !r.early() && (good || r.edge()) })
 	}
 	if !good && c.rule == nil {
 		return c.codeResponse(code)
