@@ -12,6 +12,7 @@ import (
 
 	"reprise/admission"
 	"reprise/internal/auddsim"
+	"reprise/internal/timer"
 	"reprise/tasks"
 )
 
@@ -117,7 +118,7 @@ func (set chaosSettings) run(ctx context.Context) (found chaosFound, err error) 
 		return found, errors.New("the day of the budget (UTC) ended during the run; run the case again")
 	}
 	// Permits of killed workers end.
-	if err := pause(ctx, permitTTL+time.Second); err != nil {
+	if err := timer.Wait(ctx, permitTTL+time.Second); err != nil {
 		return found, err
 	}
 	found.bill = r.sim.Sums()
@@ -133,7 +134,7 @@ func (set chaosSettings) kills(ctx context.Context, f *fleet, sim *auddsim.Serve
 	next := time.Now()
 	for range int(set.seconds / set.every) {
 		next = next.Add(set.every)
-		if err := pause(ctx, time.Until(next)); err != nil {
+		if err := timer.Wait(ctx, time.Until(next)); err != nil {
 			return err
 		}
 		if err := f.died(); err != nil {
@@ -145,7 +146,7 @@ func (set chaosSettings) kills(ctx context.Context, f *fleet, sim *auddsim.Serve
 		if err := f.start(set.workers / 2); err != nil {
 			return err
 		}
-		if err := pause(ctx, time.Until(next.Add(set.every))-50*time.Millisecond); err != nil {
+		if err := timer.Wait(ctx, time.Until(next.Add(set.every))-50*time.Millisecond); err != nil {
 			return err
 		}
 		// With budget for the calls in flight only, the budget stops the workers.

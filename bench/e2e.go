@@ -18,6 +18,7 @@ import (
 
 	"reprise/internal/devredis/redisproc"
 	"reprise/internal/queue"
+	"reprise/internal/timer"
 	"reprise/tasks"
 )
 
@@ -151,14 +152,11 @@ func (set *e2eSettings) measure(ctx context.Context, latency time.Duration, star
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return pace{}, fmt.Errorf("make folder of a side: %w", err)
 	}
-	ln, err := redisproc.Listen()
+	port, err := redisproc.FreePort()
 	if err != nil {
 		return pace{}, err
 	}
-	addr := ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		return pace{}, fmt.Errorf("release a free port: %w", err)
-	}
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	sim, err := startProc(filepath.Join(dir, "auddsim.log"), nil, filepath.Join(set.dir, "auddsim"), "--addr="+addr, "--log-size=1000", "--latency="+latency.String())
 	if err != nil {
 		return pace{}, err
@@ -184,7 +182,7 @@ func (set *e2eSettings) count(ctx context.Context, p *proc) (pace, error) {
 		return pace{}, err
 	}
 	start, own, redis := time.Now(), p.cpu(), set.server.cpu(ctx)
-	if err := pause(ctx, set.seconds); err != nil {
+	if err := timer.Wait(ctx, set.seconds); err != nil {
 		return pace{}, err
 	}
 	last, err := set.server.waitQueue(ctx, processStart, tasks.Recognize, p, func(queue.Stats) bool { return true })
@@ -224,16 +222,19 @@ func newBareProcess(flags *pflag.FlagSet) measurement {
 	}
 }
 
-// serveAsynq starts a server that handles recognize tasks until stop is called.
+// serveAsynq starts a server that decodes and handles tasks until stop is called.
 func serveAsynq(srv *asynq.Server, handle func(context.Context, tasks.Payload) error) (stop func() error, err error) {
-	err = srv.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
+	return startAsynq(srv, func(ctx context.Context, t *asynq.Task) error {
 		p, err := tasks.Decode(t.Type(), t.Payload())
 		if err != nil {
 			return err
 		}
 		return handle(ctx, p)
-	}))
-	if err != nil {
+	})
+}
+
+func startAsynq(srv *asynq.Server, handle asynq.HandlerFunc) (stop func() error, err error) {
+	if err := srv.Start(handle); err != nil {
 		return nil, fmt.Errorf("start asynq: %w", err)
 	}
 	return func() error { srv.Shutdown(); return nil }, nil

@@ -15,6 +15,7 @@ import (
 
 	"reprise/audd"
 	"reprise/internal/auddsim"
+	"reprise/internal/timer"
 	"reprise/tasks"
 )
 
@@ -122,7 +123,7 @@ func (set goodputSettings) round(ctx context.Context, name string, who contestan
 	}
 	from := time.Now().Add(set.warmup)
 	to := from.Add(set.seconds)
-	if err := pause(ctx, time.Until(to)); err != nil {
+	if err := timer.Wait(ctx, time.Until(to)); err != nil {
 		return c, err
 	}
 	c.time = set.seconds

@@ -27,12 +27,10 @@ const mib = 1 << 20
 func newMemory(flags *pflag.FlagSet) measurement {
 	size := flags.Int64("mib", 1024, "size of the file in MiB; --dir needs that much space")
 	return func(ctx context.Context, dir string) (report, error) {
-		m, err := measureMemory(ctx, dir, *size)
+		before, peak, err := measureMemory(ctx, dir, *size)
 		if err != nil {
 			return report{}, err
 		}
-		const kib = 1024
-		before, peak := float64(m.before)/kib, float64(m.peak)/kib
 		row := []string{fmt.Sprint(*size), fmt.Sprintf("%.1f", before), fmt.Sprintf("%.1f", peak), fmt.Sprintf("%.1f", peak-before)}
 		return report{
 			header:  []string{"file MiB", "before MiB", "peak MiB", "growth MiB"},
@@ -42,50 +40,48 @@ func newMemory(flags *pflag.FlagSet) measurement {
 	}
 }
 
-// memory of a process in KiB.
-type memory struct{ before, peak int64 }
-
-func measureMemory(ctx context.Context, dir string, size int64) (m memory, err error) {
+// measureMemory returns the memory of a worker in MiB before and while it sends a file of size MiB.
+func measureMemory(ctx context.Context, dir string, size int64) (before, peak float64, err error) {
 	binary, err := buildWorker(ctx, dir)
 	if err != nil {
-		return m, err
+		return 0, 0, err
 	}
 	r, err := startRig(ctx, dir, auddsim.Config{MatchShare: 1})
 	if err != nil {
-		return m, err
+		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	payload, err := largeFile(filepath.Join(dir, "large.bin"), size)
 	if err != nil {
-		return m, err
+		return 0, 0, err
 	}
 	slots := worker.DefaultOptions().Slots
 	f := r.fleet(binary, recognizeSlots(slots.Recognize), fmt.Sprintf("REPRISE_SLOTS_ENTERPRISE=%d", slots.Enterprise), fmt.Sprintf("REPRISE_SLOTS_UPLOAD=%d", slots.Upload))
 	if err := f.start(1); err != nil {
-		return m, err
+		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, f.stop()) }()
 	w := f.workers[0]
 	if err := w.logs(ctx, `"msg":"ready"`); err != nil {
-		return m, err
+		return 0, 0, err
 	}
-	if m.before, err = w.memory("VmRSS"); err != nil {
-		return m, err
+	if before, err = w.memory("VmRSS"); err != nil {
+		return 0, 0, err
 	}
 	if err := r.redis.fill(ctx, "", []tasks.Payload{payload}); err != nil {
-		return m, err
+		return 0, 0, err
 	}
 	stats, err := r.redis.waitQueue(ctx, 15*time.Minute, tasks.Enterprise, w, func(s queue.Stats) bool {
 		return s.Completed+s.Archived > 0
 	})
 	if err != nil {
-		return m, err
+		return 0, 0, err
 	}
 	if stats.Completed == 0 {
-		return m, fmt.Errorf("the large file's task was archived; the worker's log ends: %s", w.Tail())
+		return 0, 0, fmt.Errorf("the large file's task was archived; the worker's log ends: %s", w.Tail())
 	}
-	m.peak, err = w.memory("VmHWM")
-	return m, err
+	peak, err = w.memory("VmHWM")
+	return before, peak, err
 }
 
 // largeFile writes pseudo-random bytes and returns their task.

@@ -59,13 +59,11 @@ func (set *overheadSettings) compare(ctx context.Context, dir string) (_ report,
 	if set.payloads, err = urlPayloads(set.tasks); err != nil {
 		return report{}, err
 	}
-	var result comparison
-	for range set.rounds {
-		governed := func() (pace, error) { return set.measure(ctx, governedWorker) }
-		bare := func() (pace, error) { return set.measure(ctx, bareAsynq) }
-		if err := result.round(governed, bare); err != nil {
-			return report{}, err
-		}
+	result, err := compare(set.rounds,
+		func() (pace, error) { return set.measure(ctx, governedWorker) },
+		func() (pace, error) { return set.measure(ctx, bareAsynq) })
+	if err != nil {
+		return report{}, err
 	}
 	governed, bare, ratio := result.medians()
 	return report{
@@ -151,11 +149,7 @@ func bareAsynq(_ context.Context, set *overheadSettings, done func()) (func() er
 	srv := asynq.NewServerFromRedisClient(set.server.rdb, asynq.Config{
 		Concurrency: set.slots, TaskCheckInterval: worker.DefaultOptions().TaskCheckInterval, Queues: overheadQueues, LogLevel: asynq.ErrorLevel,
 	})
-	handler := func(context.Context, *asynq.Task) error { done(); return nil }
-	if err := srv.Start(asynq.HandlerFunc(handler)); err != nil {
-		return nil, fmt.Errorf("start asynq: %w", err)
-	}
-	return func() error { srv.Shutdown(); return nil }, nil
+	return startAsynq(srv, func(context.Context, *asynq.Task) error { done(); return nil })
 }
 
 // governedWorker runs a whole worker. All its gates are configured, with limits that never refuse. It formats

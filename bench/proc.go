@@ -83,8 +83,9 @@ func (p *proc) logs(ctx context.Context, text string) error {
 // name returns the file name of the log without its extension.
 func (p *proc) name() string { return strings.TrimSuffix(filepath.Base(p.log), filepath.Ext(p.log)) }
 
-// memory reads a size in KiB, such as VmRSS, from /proc (Linux only).
-func (p *proc) memory(field string) (kib int64, err error) {
+// memory reads a size, such as VmRSS, from /proc (Linux only) and returns it in MiB.
+func (p *proc) memory(field string) (float64, error) {
+	var kib float64
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
 	if err == nil {
 		_, value, _ := strings.Cut(string(status), field+":")
@@ -93,7 +94,7 @@ func (p *proc) memory(field string) (kib int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("read %s of %s: %w", field, p.name(), err)
 	}
-	return kib, nil
+	return kib / 1024, nil
 }
 
 // cpu returns the CPU time the process has used; 0 without /proc.

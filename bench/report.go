@@ -65,6 +65,14 @@ type comparison struct {
 	rows               [][]string
 }
 
+// compare measures both sides for so many rounds.
+func compare(rounds int, ours, bare func() (pace, error)) (c comparison, err error) {
+	for err == nil && len(c.ratios) < rounds {
+		err = c.round(ours, bare)
+	}
+	return c, err
+}
+
 // round measures both sides, in alternating order, so that other load on the machine affects both alike.
 func (c *comparison) round(ours, bare func() (pace, error)) error {
 	sides, n := []func() (pace, error){ours, bare}, len(c.ratios)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,17 +35,11 @@ func newStore(flags *pflag.FlagSet) measurement {
 	flags.IntVar(&set.rounds, "rounds", 5, "rounds; the figures are medians")
 	flags.DurationVar(&set.round, "round", time.Second, "how long each side of a round is measured")
 	return func(ctx context.Context, dir string) (report, error) {
-		var result comparison
-		for n := range set.rounds {
-			settle := func() (pace, error) {
-				return set.inStore(ctx, filepath.Join(dir, fmt.Sprintf("settle-%d.db", n)), settleRound)
-			}
-			bare := func() (pace, error) {
-				return set.inStore(ctx, filepath.Join(dir, fmt.Sprintf("bare-%d.db", n)), bareRound)
-			}
-			if err := result.round(settle, bare); err != nil {
-				return report{}, err
-			}
+		result, err := compare(set.rounds,
+			func() (pace, error) { return set.inStore(ctx, dir, settleRound) },
+			func() (pace, error) { return set.inStore(ctx, dir, bareRound) })
+		if err != nil {
+			return report{}, err
 		}
 		settle, _, share := result.medians()
 		return report{
@@ -55,11 +50,15 @@ func newStore(flags *pflag.FlagSet) measurement {
 	}
 }
 
-// inStore measures one side in a new database.
-func (set storeSettings) inStore(ctx context.Context, path string,
+// inStore measures one side in a new database in dir.
+func (set storeSettings) inStore(ctx context.Context, dir string,
 	side func(context.Context, *store.Store, storeSettings) (settled int, err error)) (p pace, err error) {
+	folder, err := os.MkdirTemp(dir, "store-")
+	if err != nil {
+		return p, fmt.Errorf("make the folder of a database: %w", err)
+	}
 	cfg := store.DefaultConfig()
-	cfg.URL = "sqlite:" + path
+	cfg.URL = "sqlite:" + filepath.Join(folder, "bench.db")
 	s, err := store.Open(ctx, cfg)
 	if err != nil {
 		return p, err

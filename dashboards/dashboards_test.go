@@ -17,7 +17,7 @@ func series() map[string][]string {
 	out := map[string][]string{}
 	for _, m := range Metrics {
 		labels := append([]string{"instance", "job"}, m.Labels...)
-		if m.Kind == Histogram {
+		if m.Kind == histogram {
 			out[m.Name+"_bucket"] = append(labels, "le")
 			out[m.Name+"_sum"], out[m.Name+"_count"] = labels, labels
 			continue

@@ -1,11 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -92,15 +91,11 @@ func flagText(flags *pflag.FlagSet) string {
 
 // columns aligns the second column of rows.
 func columns(rows [][2]string) string {
-	if len(rows) == 0 {
-		return ""
-	}
-	widest := slices.MaxFunc(rows, func(a, b [2]string) int {
-		return cmp.Compare(utf8.RuneCountInString(a[0]), utf8.RuneCountInString(b[0]))
-	})
 	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%-*s   %s\n", utf8.RuneCountInString(widest[0]), r[0], r[1])
+		fmt.Fprintf(w, "%s\t%s\n", r[0], r[1])
 	}
+	_ = w.Flush() // writing to a strings.Builder cannot fail
 	return b.String()
 }

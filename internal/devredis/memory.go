@@ -1,10 +1,13 @@
 package devredis
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"reprise/internal/timer"
 )
 
 // ttlTick is how often the clock of miniredis is advanced. Without that, keys would not expire.
@@ -16,10 +19,16 @@ func StartMemory(why string) (*Instance, error) {
 	if err := m.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("start in-memory redis: %w", err)
 	}
-	stop, done := make(chan struct{}), make(chan struct{})
+	running, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		passTime(m, stop)
+		last := time.Now()
+		timer.Every(running, ttlTick, func(context.Context) {
+			now := time.Now()
+			m.FastForward(now.Sub(last))
+			last = now
+		})
 		m.Close()
 	}()
 	return &Instance{
@@ -27,25 +36,9 @@ func StartMemory(why string) (*Instance, error) {
 		Note: "Tasks are kept in memory only and are lost when this process ends (" + why + ").",
 		done: done,
 		end: func() error {
-			close(stop)
+			stop()
 			<-done
 			return nil
 		},
 	}, nil
-}
-
-func passTime(m *miniredis.Miniredis, stop <-chan struct{}) {
-	tick := time.NewTicker(ttlTick)
-	defer tick.Stop()
-	last := time.Now()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-			now := time.Now()
-			m.FastForward(now.Sub(last))
-			last = now
-		}
-	}
 }

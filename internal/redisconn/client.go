@@ -27,26 +27,22 @@ const (
 	pingReply = 10 * time.Second
 )
 
-// Client is a redis.UniversalClient whose retries can be limited when a service stops. It is safe for concurrent use. Close
+// Client is the client of Queue. Its retries can be limited when a service stops. It is safe for concurrent use. Close
 // it once.
 type Client struct {
 	redis.UniversalClient
-	queue *queueHook // nil for the client of the gates, whose retries are always short
+	queue *queueHook
 }
 
 // Stopping limits the retries of running and later commands to 5 s, so that a service can end while Redis is unavailable. It
 // cannot be undone.
 func (c *Client) Stopping() {
-	if c.queue != nil {
-		c.queue.stopping()
-	}
+	c.queue.stopping()
 }
 
 // Close closes the connections and ends running commands.
 func (c *Client) Close() error {
-	if c.queue != nil {
-		c.queue.expire()
-	}
+	c.queue.expire()
 	return c.UniversalClient.Close()
 }
 
@@ -68,7 +64,7 @@ func Queue(url string, slots int) (*Client, error) {
 
 // Admission returns the client of the admission gates. It retries twice, waits at most 2 s for each step, and obeys contexts:
 // the gates refuse calls while Redis does not reply, and must notice it soon.
-func Admission(url string) (*Client, error) {
+func Admission(url string) (*redis.Client, error) {
 	rdb, err := open(url, func(o *redis.Options) {
 		o.MaxRetries = admissionRetries
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = admissionTimeout, admissionTimeout, admissionTimeout, admissionTimeout
@@ -76,7 +72,7 @@ func Admission(url string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build the gates' Redis client: %w", err)
 	}
-	return &Client{UniversalClient: rdb}, nil
+	return rdb, nil
 }
 
 // open returns a client whose errors are masked. The mask is the first hook: it is the outermost one and gets the final error.

@@ -56,7 +56,7 @@ var drawing = map[string]room{
 		[]string{"internal/redisconn", "internal/settings", "internal/text"},
 		"exit codes, help, tables and error sentences are the same for every command",
 	},
-	"internal/devredis": {[]string{"internal/child"}, "the embedded Redis does not depend on tasks"},
+	"internal/devredis": {[]string{"internal/child", "internal/timer"}, "the embedded Redis does not depend on tasks"},
 	"internal/proctest": {[]string{"internal/child"}, "processes for tests do not depend on what they run"},
 	"internal/queue": {
 		[]string{"tasks", "admission", "internal/redisconn", "internal/timer"},

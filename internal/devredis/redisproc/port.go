@@ -25,8 +25,8 @@ func Listen() (net.Listener, error) {
 	return nil, fmt.Errorf("find a free loopback port: %w", last)
 }
 
-// freePort returns a loopback port without a listener.
-func freePort() (int, error) {
+// FreePort returns a loopback port without a listener.
+func FreePort() (int, error) {
 	ln, err := Listen()
 	if err != nil {
 		return 0, err

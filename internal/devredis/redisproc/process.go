@@ -79,7 +79,7 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	}
 	var last error
 	for range startTries {
-		if c.Port, err = freePort(); err != nil {
+		if c.Port, err = FreePort(); err != nil {
 			return nil, err
 		}
 		p, err := start(ctx, binary, c)
