@@ -127,7 +127,6 @@ func (set chaosSettings) run(ctx context.Context) (found chaosFound, err error) 
 
 // kills waits for the first call. Then it repeatedly kills half of the workers and starts as many new ones.
 func (set chaosSettings) kills(ctx context.Context, f *fleet, sim *auddsim.Server, found *chaosFound) error {
-	started := func() int64 { b := sim.Sums(); return b.Requests + b.Active - b.Refused }
 	if err := until(ctx, time.Minute, func() bool { return sim.Sums().Units > 0 }); err != nil {
 		return errors.Join(fmt.Errorf("wait for the first call: %w", err), f.died())
 	}
@@ -142,7 +141,7 @@ func (set chaosSettings) kills(ctx context.Context, f *fleet, sim *auddsim.Serve
 		}
 		f.kill(set.workers / 2)
 		found.kills++
-		before := started()
+		before := admitted(sim.Sums())
 		if err := f.start(set.workers / 2); err != nil {
 			return err
 		}
@@ -151,7 +150,7 @@ func (set chaosSettings) kills(ctx context.Context, f *fleet, sim *auddsim.Serve
 		}
 		// With budget for the calls in flight only, the budget stops the workers.
 		if sim.Sums().Units < set.dayUnits-2*simPermits {
-			found.after = append(found.after, int(started()-before))
+			found.after = append(found.after, int(admitted(sim.Sums())-before))
 		}
 	}
 	return nil

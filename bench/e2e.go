@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -25,7 +25,7 @@ import (
 type e2eSettings struct {
 	rounds, slots int
 	seconds       time.Duration
-	latencies     string
+	latencies     []time.Duration
 	worker        string // path of the worker binary
 
 	dir     string
@@ -45,28 +45,15 @@ func newE2E(flags *pflag.FlagSet) measurement {
 	flags.IntVar(&set.rounds, "rounds", 5, "rounds per latency; the figures are medians")
 	flags.DurationVar(&set.seconds, "seconds", 10*time.Second, "how long each side of a round is measured, from its first task on")
 	flags.IntVar(&set.slots, "slots", 64, "tasks each side works on at once")
-	flags.StringVar(&set.latencies, "latencies", "0ms,20ms,200ms", "latencies of the simulated API")
+	flags.DurationSliceVar(&set.latencies, "latencies", []time.Duration{0, 20 * time.Millisecond, 200 * time.Millisecond}, "latencies of the simulated API")
 	flags.StringVar(&set.worker, "worker", "", "worker binary to measure, for comparing versions; empty = the one of this checkout")
 	return func(ctx context.Context, dir string) (report, error) {
-		latencies, err := durations(set.latencies)
-		if err != nil {
-			return report{}, err
+		if slices.Min(set.latencies) < 0 {
+			return report{}, errors.New("--latencies must not be negative")
 		}
 		set.dir = dir
-		return set.compare(ctx, latencies)
+		return set.compare(ctx)
 	}
-}
-
-func durations(list string) ([]time.Duration, error) {
-	var out []time.Duration
-	for text := range strings.SplitSeq(list, ",") {
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 {
-			return nil, fmt.Errorf("latency %q is not a duration of 0 or more", text)
-		}
-		out = append(out, d)
-	}
-	return out, nil
 }
 
 // tasks returns how many tasks are enqueued for one side: more than its slots can complete.
@@ -80,7 +67,7 @@ func (set *e2eSettings) tasks(latency time.Duration) int {
 
 // compare measures the latencies in turn in each round, so that other load on the machine affects all of them
 // alike.
-func (set *e2eSettings) compare(ctx context.Context, latencies []time.Duration) (_ report, err error) {
+func (set *e2eSettings) compare(ctx context.Context) (_ report, err error) {
 	commands, need := []string{"cmd/auddsim", "bench"}, 0
 	if set.worker == "" {
 		set.worker, commands = filepath.Join(set.dir, "worker"), append(commands, "cmd/worker")
@@ -92,15 +79,15 @@ func (set *e2eSettings) compare(ctx context.Context, latencies []time.Duration) 
 		return report{}, err
 	}
 	defer func() { err = errors.Join(err, set.server.close()) }()
-	for _, latency := range latencies {
+	for _, latency := range set.latencies {
 		need = max(need, set.tasks(latency))
 	}
 	if set.clips, err = clipPayloads(set.dir, need); err != nil {
 		return report{}, err
 	}
-	results := make([]comparison, len(latencies))
+	results := make([]comparison, len(set.latencies))
 	for range set.rounds {
-		for i, latency := range latencies {
+		for i, latency := range set.latencies {
 			ours := func() (pace, error) { return set.measure(ctx, latency, set.startReprise) }
 			bare := func() (pace, error) { return set.measure(ctx, latency, set.startBare) }
 			if err := results[i].round(ours, bare); err != nil {
@@ -108,7 +95,7 @@ func (set *e2eSettings) compare(ctx context.Context, latencies []time.Duration) 
 			}
 		}
 	}
-	return e2eReport(latencies, results), nil
+	return e2eReport(set.latencies, results), nil
 }
 
 func e2eReport(latencies []time.Duration, results []comparison) report {

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/audd"
-	"reprise/internal/auddsim"
 	"reprise/internal/timer"
 	"reprise/tasks"
 )
@@ -88,7 +87,7 @@ func (set goodputSettings) measure(ctx context.Context) (report, error) {
 
 // counted are the requests that the simulator saw in the measured time.
 type counted struct {
-	admitted, refused int
+	admitted, refused int64
 	time              time.Duration
 }
 
@@ -117,26 +116,18 @@ func (set goodputSettings) round(ctx context.Context, name string, who contestan
 		return c, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	metered := auddsim.Filter{Path: auddsim.PathRecognize}
-	if err := until(ctx, time.Minute, func() bool { return len(r.sim.Requests(metered)) > 0 }); err != nil {
+	if err := until(ctx, time.Minute, func() bool { return admitted(r.sim.Sums()) > 0 }); err != nil {
 		return c, fmt.Errorf("wait for the first request: %w", err)
 	}
-	from := time.Now().Add(set.warmup)
-	to := from.Add(set.seconds)
-	if err := timer.Wait(ctx, time.Until(to)); err != nil {
+	if err := timer.Wait(ctx, set.warmup); err != nil {
 		return c, err
 	}
-	c.time = set.seconds
-	for _, request := range r.sim.Requests(metered) {
-		switch {
-		case request.At.Before(from) || !request.At.Before(to):
-		case request.Outcome == auddsim.OutcomeRefused:
-			c.refused++
-		default:
-			c.admitted++
-		}
+	start, before := time.Now(), r.sim.Sums()
+	if err := timer.Wait(ctx, set.seconds); err != nil {
+		return c, err
 	}
-	return c, nil
+	after := r.sim.Sums()
+	return counted{admitted(after) - admitted(before), after.Refused - before.Refused, time.Since(start)}, nil
 }
 
 // workersWith runs worker processes with further settings.

@@ -49,13 +49,13 @@ func TestEveryCaseHasHelpForItsFlags(t *testing.T) {
 func TestWrongFlagValuesAreNamed(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"--round 0s is too small":        {"store", "--round=0"},
-		"--rounds 0 is too small":        {"overhead", "--rounds=0"},
-		"--warmup -1s is too small":      {"goodput", "--warmup=-1s"},
-		"--mib -1 is too small":          {"memory", "--mib=-1"},
-		"--tasks must be more than":      {"overhead", "--tasks=5", "--warm=5"},
-		"--every must be at most":        {"chaos-admission", "--every=1h"},
-		"is not a duration of 0 or more": {"e2e", "--latencies=-1s"},
+		"--round 0s is too small":          {"store", "--round=0"},
+		"--rounds 0 is too small":          {"overhead", "--rounds=0"},
+		"--warmup -1s is too small":        {"goodput", "--warmup=-1s"},
+		"--mib -1 is too small":            {"memory", "--mib=-1"},
+		"--tasks must be more than":        {"overhead", "--tasks=5", "--warm=5"},
+		"--every must be at most":          {"chaos-admission", "--every=1h"},
+		"--latencies must not be negative": {"e2e", "--latencies=-1s"},
 	} {
 		var out, errs bytes.Buffer
 		require.NotZero(t, program.Run(t.Context(), cli.Process{Args: args, Out: &out, Err: &errs}))

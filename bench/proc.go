@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reprise/internal/child"
+	"reprise/internal/timer"
 )
 
 const (
@@ -56,12 +57,10 @@ func startProc(log string, env []string, binary string, args ...string) (*proc, 
 
 // died returns an error once the process has ended.
 func (p *proc) died() error {
-	select {
-	case <-p.Done():
-		return fmt.Errorf("%s ended by itself: %w; its log ends: %s", p.name(), p.Cause(), p.Tail())
-	default:
+	if p.Running() {
 		return nil
 	}
+	return fmt.Errorf("%s ended by itself: %w; its log ends: %s", p.name(), p.Cause(), p.Tail())
 }
 
 // logs waits until the log of the process contains text.
@@ -122,4 +121,16 @@ func ownCPU() time.Duration {
 		return 0
 	}
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// until checks every 5 ms whether a condition holds, for at most within.
+func until(ctx context.Context, within time.Duration, holds func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for !holds() {
+		if err := timer.Wait(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -79,6 +79,9 @@ func startLimitedRig(ctx context.Context, dir string, n int, retryAfter time.Dur
 	return r, nil
 }
 
+// admitted returns how many requests the limits admitted, including unfinished ones.
+func admitted(b auddsim.Bill) int64 { return b.Requests + b.Active - b.Refused }
+
 func (r *rig) close() error { return errors.Join(r.sim.Close(), r.redis.close()) }
 
 // fleet returns workers of the rig that are not started yet.

@@ -139,9 +139,9 @@ func (c *call) pass(stage string) bool {
 // park holds the call until its hold is released. It returns errStopped if the call is over.
 func (c *call) park(h *holdState) error {
 	e := c.entry
-	c.sim.holds.enter(Held{Hold: h.ID, Stage: h.Stage, Seq: e.Seq, Path: e.Path, Name: e.Name, Hash: e.Hash, AudioID: e.AudioID,
+	leave := c.sim.enter(Held{Hold: h.ID, Stage: h.Stage, Seq: e.Seq, Path: e.Path, Name: e.Name, Hash: e.Hash, AudioID: e.AudioID,
 		Since: time.Now()})
-	defer c.sim.holds.leave(e.Seq)
+	defer leave()
 	if !await(c, h.released) {
 		return errStopped
 	}

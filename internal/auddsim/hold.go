@@ -117,16 +117,16 @@ func (h *holds) find(stage string, sub *subject, fits func(criteria *Rule) bool)
 	return nil
 }
 
-func (h *holds) enter(held Held) {
+// enter lists a request as held until leave is called.
+func (h *holds) enter(held Held) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.held[held.Seq] = held
-}
-
-func (h *holds) leave(seq int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.held, seq)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.held, held.Seq)
+	}
 }
 
 // Held lists the requests that are held.

@@ -55,13 +55,11 @@ func (f Filter) matches(r *Request) bool {
 		(f.AudioID == nil || r.AudioID != nil && *f.AudioID == *r.AudioID) && r.Seq > f.AfterSeq
 }
 
-// requestLog keeps the last finished requests in a ring and the running ones in a map. Entries change only
-// through call.note.
+// requestLog keeps the last finished requests and the running ones. Entries change only through call.note.
 type requestLog struct {
 	mu     sync.Mutex
-	size   int
-	ring   []*Request
-	next   int
+	size   int // of done, at most
+	done   []*Request
 	active map[int64]*Request
 }
 
@@ -76,12 +74,8 @@ func (l *requestLog) finish(e *Request) {
 	defer l.mu.Unlock()
 	e.Active = false
 	delete(l.active, e.Seq)
-	if len(l.ring) < l.size {
-		l.ring = append(l.ring, e)
-		return
-	}
-	l.ring[l.next] = e
-	l.next = (l.next + 1) % l.size
+	l.done = append(l.done, e)
+	l.done = l.done[max(len(l.done)-l.size, 0):]
 }
 
 func (l *requestLog) running() int64 {
@@ -93,14 +87,14 @@ func (l *requestLog) running() int64 {
 func (l *requestLog) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ring, l.next = nil, 0
+	l.done = nil
 }
 
 // Requests lists the matching requests in order of arrival: the last Config.LogSize finished ones and the running ones.
 func (l *requestLog) Requests(f Filter) []Request {
 	l.mu.Lock()
 	out := []Request{}
-	for _, e := range slices.AppendSeq(slices.Clone(l.ring), maps.Values(l.active)) {
+	for _, e := range slices.AppendSeq(slices.Clone(l.done), maps.Values(l.active)) {
 		if f.matches(e) {
 			out = append(out, *e)
 		}

@@ -3,6 +3,7 @@ package auddsim
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,18 +61,14 @@ func clock(seconds int, long bool) string {
 
 // addProviders adds the metadata that the return field asks for.
 func (s *Song) addProviders(providers []string) {
-	for _, p := range providers {
-		block := json.RawMessage(fmt.Sprintf(`{"name":%s,"artistName":%s,"simulated":true}`, quote(s.Title), quote(s.Artist)))
-		switch p {
-		case "apple_music":
-			s.AppleMusic = block
-		case "spotify":
-			s.Spotify = block
-		case "deezer":
-			s.Deezer = block
-		case "musicbrainz":
-			s.MusicBrainz = json.RawMessage(fmt.Sprintf(`[{"title":%s,"score":100,"simulated":true}]`, quote(s.Title)))
+	block := fmt.Sprintf(`{"name":%s,"artistName":%s,"simulated":true}`, quote(s.Title), quote(s.Artist))
+	for name, into := range map[string]*json.RawMessage{"apple_music": &s.AppleMusic, "spotify": &s.Spotify, "deezer": &s.Deezer} {
+		if slices.Contains(providers, name) {
+			*into = json.RawMessage(block)
 		}
+	}
+	if slices.Contains(providers, "musicbrainz") {
+		s.MusicBrainz = json.RawMessage(fmt.Sprintf(`[{"title":%s,"score":100,"simulated":true}]`, quote(s.Title)))
 	}
 }
 

@@ -93,14 +93,22 @@ func (p *Process) Cause() error {
 	return errors.New("exit status 0")
 }
 
-// ExitCode returns the exit code; -1 while the child runs and when a signal ended it.
-func (p *Process) ExitCode() int {
+// Running reports whether the child has not ended.
+func (p *Process) Running() bool {
 	select {
 	case <-p.done:
-		return p.cmd.ProcessState.ExitCode()
+		return false
 	default:
+		return true
+	}
+}
+
+// ExitCode returns the exit code; -1 while the child runs and when a signal ended it.
+func (p *Process) ExitCode() int {
+	if p.Running() {
 		return -1
 	}
+	return p.cmd.ProcessState.ExitCode()
 }
 
 // Signal sends sig to the child; it fails when the child has ended.

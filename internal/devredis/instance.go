@@ -2,7 +2,6 @@ package devredis
 
 import (
 	"context"
-	"sync"
 
 	"reprise/internal/devredis/redisproc"
 )
@@ -17,10 +16,8 @@ type Instance struct {
 	// Note tells the user in a sentence where tasks are kept.
 	Note string
 
-	done   <-chan struct{}
-	once   sync.Once
-	end    func() error
-	endErr error
+	done <-chan struct{}
+	end  func() error // ends the instance at its first call
 }
 
 // Start runs the embedded Redis on the data folder dir, which it creates with mode 0700 if it is missing. It
@@ -37,7 +34,4 @@ func (i *Instance) Done() <-chan struct{} { return i.done }
 
 // Close ends the instance and waits for it. A child gets SIGTERM, and SIGKILL after 10 s. Calling it again
 // returns the first call's error.
-func (i *Instance) Close() error {
-	i.once.Do(func() { i.endErr = i.end() })
-	return i.endErr
-}
+func (i *Instance) Close() error { return i.end() }

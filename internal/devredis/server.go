@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"reprise/internal/devredis/redisproc"
@@ -45,9 +46,9 @@ func startServer(ctx context.Context, dir string) (_ *Instance, err error) {
 		URL: address.String(), Durable: true,
 		Note: "Tasks are kept in " + dir + " and survive a restart.",
 		done: proc.Done(),
-		end: func() error {
+		end: sync.OnceValue(func() error {
 			return errors.Join(proc.Stop(redisproc.StopTimeout), removeSocket(), lock.Close())
-		},
+		}),
 	}, nil
 }
 

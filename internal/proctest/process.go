@@ -102,16 +102,6 @@ func (p *Process) Wait(within time.Duration) int {
 	return p.ExitCode()
 }
 
-// Running reports whether the process has not ended.
-func (p *Process) Running() bool {
-	select {
-	case <-p.Done():
-		return false
-	default:
-		return true
-	}
-}
-
 // Line waits for a log line with this message and returns it. It fails at once if the process has ended
 // without one.
 func (p *Process) Line(msg string, within time.Duration) Line {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -24,9 +25,13 @@ type link struct {
 
 // reset closes both sides, the client's with RST.
 func (l *link) reset() {
+	_ = l.client.SetLinger(0) // only a closed connection refuses
+	l.close()
+}
+
+func (l *link) close() {
 	l.once.Do(func() {
 		close(l.over)
-		_ = l.client.SetLinger(0) // only a closed connection refuses
 		_ = l.client.Close()
 		_ = l.server.Close()
 	})
@@ -54,11 +59,7 @@ func (p *Proxy) connect(ln net.Listener, conn net.Conn) {
 	pumps.Go(func() { pump(l, l.client, l.server, p.onRequest) })
 	pumps.Go(func() { pump(l, l.server, l.client, p.onReply) })
 	pumps.Wait()
-	l.once.Do(func() { // both sides closed: an orderly end
-		close(l.over)
-		_ = l.client.Close()
-		_ = l.server.Close()
-	})
+	l.close()
 	p.mu.Lock()
 	delete(p.links, l)
 	p.mu.Unlock()
@@ -91,28 +92,24 @@ func (p *Proxy) onRequest(l *link, chunk []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.request = append(l.request, chunk...)
-	if extra := len(l.request) - pendingMax; extra > 0 {
-		l.request = append(l.request[:0], l.request[extra:]...)
+	l.request = l.request[max(len(l.request)-pendingMax, 0):]
+	i := slices.IndexFunc(p.traps, func(t *trap) bool { return t.match(l.request) })
+	if i < 0 {
+		return true
 	}
-	for i, t := range p.traps {
-		if !t.match(l.request) {
-			continue
-		}
-		p.traps = append(p.traps[:i], p.traps[i+1:]...)
-		if t.mute {
-			p.muted = true
-			close(t.fired)
-			return true
-		}
-		if t.before {
-			l.reset()
-			close(t.fired)
-			return false
-		}
+	t := p.traps[i]
+	p.traps = slices.Delete(p.traps, i, i+1)
+	switch {
+	case t.mute:
+		p.muted = true
+		close(t.fired)
+	case t.before:
+		l.reset()
+		close(t.fired)
+	default:
 		l.armed = t
-		break
 	}
-	return true
+	return !t.before
 }
 
 // onReply waits for the delay and reports whether to forward a chunk from the server.

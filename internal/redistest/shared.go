@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
 
 	"reprise/internal/devredis/redisproc"
 )
@@ -37,6 +38,14 @@ func Wrap(m *testing.M) M { return M{m: m} }
 func (w M) Run() int {
 	defer stopShared()
 	return w.m.Run()
+}
+
+// IgnoreRedial makes goleak ignore the goroutine in which a pool of go-redis redials every second after many
+// failed dials. It may end a second after its client was closed, and goleak waits for less than that.
+//
+//	goleak.VerifyTestMain(redistest.Wrap(m), redistest.IgnoreRedial())
+func IgnoreRedial() goleak.Option {
+	return goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
 }
 
 func stopShared() {
