@@ -28,7 +28,6 @@ func newFleet(binary, dir, redisURL, simURL string, more ...string) *fleet {
 	}, more...)}
 }
 
-// recognizeSlots is the setting of the slots for recognition.
 func recognizeSlots(n int) string { return fmt.Sprintf("REPRISE_SLOTS_RECOGNIZE=%d", n) }
 
 // start runs n more workers. It does not wait until they are ready.
@@ -44,7 +43,6 @@ func (f *fleet) start(n int) error {
 	return nil
 }
 
-// kill ends the first n workers with SIGKILL.
 func (f *fleet) kill(n int) {
 	n = min(n, len(f.workers))
 	for _, p := range f.workers[:n] {

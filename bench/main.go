@@ -17,7 +17,6 @@ import (
 	"reprise/internal/cli"
 )
 
-// benchmark is one case.
 type benchmark struct {
 	about string // one line: the figures, and what they are compared with
 	// new declares the flags of the case. The returned function runs after they are parsed.
@@ -29,7 +28,6 @@ type benchmark struct {
 // an error is printed without its figures.
 type measurement func(ctx context.Context, dir string) (report, error)
 
-// cases are all benchmarks by name.
 var cases = map[string]benchmark{
 	"chaos-admission": {"Kill workers repeatedly: units overspent, permits not released", newChaos, []string{"day-units"}},
 	"e2e":             {"Tasks a second of whole processes, HTTP and SQL included, against bare asynq", newE2E, nil},

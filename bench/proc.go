@@ -33,7 +33,6 @@ func build(ctx context.Context, dir string, commands ...string) error {
 	return nil
 }
 
-// buildWorker compiles cmd/worker into dir and returns the path of the binary.
 func buildWorker(ctx context.Context, dir string) (string, error) {
 	return filepath.Join(dir, "worker"), build(ctx, dir, "cmd/worker")
 }
@@ -114,7 +113,6 @@ func (p *proc) cpu() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// ownCPU returns the CPU time this process has used.
 func ownCPU() time.Duration {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {

@@ -59,7 +59,6 @@ type pace struct {
 	ownUS, redisUS float64 // 0 = not measured
 }
 
-// comparison collects rounds of Reprise and of something bare.
 type comparison struct {
 	ours, bare, ratios []float64
 	rows               [][]string

@@ -29,7 +29,6 @@ var knownLimits = []string{
 	fmt.Sprintf("REPRISE_LIMITS_RECOGNIZE_CONCURRENCY=%d", simPermits),
 }
 
-// fleetFlags are the flags of cases that run several workers.
 type fleetFlags struct {
 	seconds        time.Duration
 	workers, slots int
@@ -84,7 +83,6 @@ func admitted(b auddsim.Bill) int64 { return b.Requests + b.Active - b.Refused }
 
 func (r *rig) close() error { return errors.Join(r.sim.Close(), r.redis.close()) }
 
-// fleet returns workers of the rig that are not started yet.
 func (r *rig) fleet(binary string, more ...string) *fleet {
 	return newFleet(binary, r.dir, r.redis.url, r.sim.URL, more...)
 }

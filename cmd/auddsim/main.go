@@ -40,7 +40,6 @@ body, answer_headers or a fault (reset_before_body, reset_after_body, slow_answe
 latency. For the complete list: go doc reprise/internal/auddsim.Rule and .Fault; for changing rules at run time:
 go doc reprise/internal/auddsim`
 
-// rulesExample is a --rules file.
 const rulesExample = `  [{"path": "recognize", "name": "*flaky*", "status": 503, "times": 2},
    {"path": "recognize", "name": "*broken*", "code": 300},
    {"token": "tok2", "code": 902},

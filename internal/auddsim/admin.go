@@ -10,7 +10,6 @@ import (
 	"strconv"
 )
 
-// maxAdminBody is the largest body that the admin endpoints read, in bytes.
 const maxAdminBody = 16 << 20
 
 // adminHandler serves /_sim/; doc.go lists the endpoints. Bill and limits do not count its requests.

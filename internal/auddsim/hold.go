@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -62,9 +61,7 @@ type holdState struct {
 	taken    int
 }
 
-// holds has the holds and the requests that they hold.
 type holds struct {
-	any  atomic.Bool // false: requests pass without locking the mutex
 	mu   sync.Mutex
 	list []*holdState
 	held map[int64]Held
@@ -80,7 +77,6 @@ func (h *holds) add(hold Hold) string {
 	}
 	h.list = append(h.list, &holdState{Hold: hold, released: make(chan struct{}), criteria: Rule{Path: hold.Path, Name: hold.Name,
 		Hash: hold.Hash, URL: hold.URL, Token: hold.Token, AudioID: hold.AudioID}})
-	h.any.Store(true)
 	return hold.ID
 }
 
@@ -96,15 +92,11 @@ func (h *holds) Release(id string) int {
 		}
 		return ends
 	})
-	h.any.Store(len(h.list) > 0)
 	return before - len(h.list)
 }
 
 // find takes the first matching hold of a stage whose criteria fit.
 func (h *holds) find(stage string, sub *subject, fits func(criteria *Rule) bool) *holdState {
-	if !h.any.Load() {
-		return nil
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.list {

@@ -141,7 +141,6 @@ func (c *call) unlessComplete(err error) error {
 	return nil
 }
 
-// receiveAudio hashes the audio while it is received.
 func (c *call) receiveAudio(r io.Reader, buf []byte) error {
 	sum, audio := sha256.New(), &content{}
 	if _, err := io.CopyBuffer(io.MultiWriter(sum, audio), r, buf); err != nil {
@@ -152,7 +151,6 @@ func (c *call) receiveAudio(r io.Reader, buf []byte) error {
 	return nil
 }
 
-// field stores a form or query field.
 func (c *call) field(name, value string) {
 	c.sub.fields[name] = value
 	c.note(func(e *Request) {

@@ -29,7 +29,6 @@ func (c *call) success(result json.RawMessage, outcome string) response {
 		body: []byte(`{"status":"success"` + resultField(result) + c.executionTime() + "}")}
 }
 
-// codeResponse builds AudD's error response for a code, with AudD's standard message.
 func (c *call) codeResponse(code int) response {
 	return c.codeResponseText(code, message(code), nil)
 }

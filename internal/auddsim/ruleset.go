@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // subject is a request as rules and holds match it. Fields of Request are empty until they were read.
@@ -30,26 +29,25 @@ type ruleState struct {
 	byKey map[string]int64 // matching requests by Rule.Per
 }
 
-// ruleSet is the list of rules. A change replaces it as a whole, so that requests read it without a lock.
+// ruleSet has the list of rules. A change replaces the list as a whole.
 type ruleSet struct {
-	mu   sync.Mutex // writers
-	list atomic.Pointer[[]*ruleState]
+	mu   sync.RWMutex
+	list []*ruleState
 	next int
 	seed uint64
 }
 
 func (s *ruleSet) current() []*ruleState {
-	if p := s.list.Load(); p != nil {
-		return *p
-	}
-	return nil
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.list
 }
 
 // add appends rules and returns their ids. A rule with the id of an existing one replaces it.
 func (s *ruleSet) add(rules ...Rule) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := slices.Clone(s.current())
+	list := slices.Clone(s.list)
 	ids := make([]string, 0, len(rules))
 	for _, r := range rules {
 		if r.ID == "" {
@@ -64,7 +62,7 @@ func (s *ruleSet) add(rules ...Rule) []string {
 			list = append(list, state)
 		}
 	}
-	s.list.Store(&list)
+	s.list = list
 	return ids
 }
 
@@ -72,10 +70,9 @@ func (s *ruleSet) add(rules ...Rule) []string {
 func (s *ruleSet) RemoveRules(ids ...string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.current()
-	list := slices.DeleteFunc(slices.Clone(old), func(r *ruleState) bool { return len(ids) == 0 || slices.Contains(ids, r.Rule.ID) })
-	s.list.Store(&list)
-	return len(old) - len(list)
+	before := len(s.list)
+	s.list = slices.DeleteFunc(slices.Clone(s.list), func(r *ruleState) bool { return len(ids) == 0 || slices.Contains(ids, r.Rule.ID) })
+	return before - len(s.list)
 }
 
 // Rules lists the rules with their counts.

@@ -47,7 +47,6 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve runs one request of a path.
 func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, path string) {
 	c := s.newCall(w, r, path)
 	defer c.finish(OutcomeStopped)

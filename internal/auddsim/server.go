@@ -24,7 +24,6 @@ type Server struct {
 	stopCtx func() bool
 }
 
-// readHeaderTimeout ends connections that do not send a request.
 const readHeaderTimeout = 10 * time.Second
 
 // TB is the part of testing.TB that Start needs, so that cmd/auddsim does not link package testing.
@@ -89,7 +88,6 @@ func Listen(ctx context.Context, addr string, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// closeAll closes every connection at once.
 func (s *Server) closeAll() {
 	s.Simulator.Close()
 	for _, server := range s.servers {

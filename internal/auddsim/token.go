@@ -16,7 +16,6 @@ type Token struct {
 	Deny []string `json:"deny,omitempty"`
 }
 
-// tokens has what each token may do.
 type tokens struct {
 	mu    sync.RWMutex
 	known map[string]Token

@@ -67,7 +67,6 @@ func (c *call) stored(a response, billed bool) bool {
 		(billed || success) && (a.code == 0 || a.code == 51)
 }
 
-// maxRecognizeBytes is the largest file that recognize accepts.
 const maxRecognizeBytes = 10 << 20
 
 // audioCode is the code for missing or unusable audio; 0 = it is usable.

@@ -99,14 +99,8 @@ func (g Program) Main() {
 		<-signals
 		os.Exit(g.Interrupted)
 	}()
-	os.Exit(g.Run(ctx, System()))
-}
-
-// System returns this process. A write to a closed pipe then fails with an error and no longer ends the process with a
-// signal.
-func System() Process {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	return Process{Args: os.Args[1:], Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write to a closed pipe fails and does not end the process
+	os.Exit(g.Run(ctx, Process{Args: os.Args[1:], Environ: os.Environ(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
 // Run executes the command line, prints its error in one line on p.Err and returns the exit code. A failed write to

@@ -27,7 +27,6 @@ type Proxy struct {
 	traps    []*trap
 }
 
-// trap is a one-shot fault.
 type trap struct {
 	match  func(request []byte) bool
 	before bool // cut instead of forwarding; otherwise cut when the reply arrives
@@ -43,9 +42,7 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 		tb.Fatalf("redistest: start proxy: %s", err)
 	}
 	p := &Proxy{target: target, addr: ln.Addr().String(), links: map[*link]struct{}{}}
-	p.mu.Lock()
-	p.serveLocked(ln)
-	p.mu.Unlock()
+	p.serveLocked(ln) // nobody else has the proxy yet
 	tb.Cleanup(func() {
 		p.mu.Lock()
 		p.closed = true

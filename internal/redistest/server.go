@@ -17,8 +17,7 @@ import (
 type Server struct {
 	tb       testing.TB
 	conf     redisproc.Config
-	proc     *redisproc.Process // nil while stopped
-	addr     string
+	proc     *redisproc.Process
 	password string
 }
 
@@ -52,11 +51,7 @@ func NewServer(tb testing.TB, opts ...Option) *Server {
 		o(s)
 	}
 	s.Start()
-	tb.Cleanup(func() {
-		if s.proc != nil {
-			s.proc.Kill()
-		}
-	})
+	tb.Cleanup(s.Kill)
 	return s
 }
 
@@ -68,14 +63,11 @@ func (s *Server) Start() {
 	if err != nil {
 		s.tb.Fatalf("redistest: %s", err)
 	}
-	s.proc, s.addr, s.conf.Port = proc, proc.Addr, proc.Port
+	s.proc, s.conf.Port = proc, proc.Port
 }
 
 // Kill ends the server with SIGKILL.
-func (s *Server) Kill() {
-	s.proc.Kill()
-	s.proc = nil
-}
+func (s *Server) Kill() { s.proc.Kill() }
 
 // Stop ends the server with SIGTERM; it syncs its append-only file.
 func (s *Server) Stop() {
@@ -83,18 +75,17 @@ func (s *Server) Stop() {
 	if err := s.proc.Stop(redisproc.StopTimeout); err != nil {
 		s.tb.Fatalf("redistest: %s", err)
 	}
-	s.proc = nil
 }
 
 // Addr returns host:port. Restarts keep it.
-func (s *Server) Addr() string { return s.addr }
+func (s *Server) Addr() string { return s.proc.Addr }
 
 // Dir returns the folder of the server's data and log.
 func (s *Server) Dir() string { return s.conf.Dir }
 
 // URL returns the URL of database 0, with the password if there is one.
 func (s *Server) URL() string {
-	u := url.URL{Scheme: "redis", Host: s.addr, Path: "/0"}
+	u := url.URL{Scheme: "redis", Host: s.proc.Addr, Path: "/0"}
 	if s.password != "" {
 		u.User = url.UserPassword("", s.password)
 	}
@@ -103,7 +94,7 @@ func (s *Server) URL() string {
 
 // Client returns a client with go-redis's defaults on database 0, closed when the test ends.
 func (s *Server) Client() *redis.Client {
-	rdb := redis.NewClient(&redis.Options{Addr: s.addr, Password: s.password})
+	rdb := redis.NewClient(&redis.Options{Addr: s.proc.Addr, Password: s.password})
 	s.tb.Cleanup(func() { _ = rdb.Close() }) // the test may have closed it
 	return rdb
 }
