@@ -15,39 +15,42 @@ import (
 
 // BudgetState is one unit budget of the current day or month.
 type BudgetState struct {
-	Period
-	Cap             int64
-	Reserved, Spent int64 // Reserved + Spent ≤ Cap
-	Missing         bool  // not seeded: nothing is admitted
+	Of       string    `json:"of"`     // main/recognize, global, group/ugc
+	Period   string    `json:"period"` // day or month
+	Cap      int64     `json:"cap"`
+	Spent    int64     `json:"spent"`    // Reserved + Spent ≤ Cap
+	Reserved int64     `json:"reserved"` // by calls under way
+	Resets   time.Time `json:"resets"`   // UTC
+	Missing  bool      `json:"missing"`  // not counted yet: nothing is admitted
 }
 
 // SourceState is the state of one source+path. Times are Redis's.
 type SourceState struct {
-	Source             string
-	Path               tasks.Path
-	InFlight           int64
-	Concurrency        int64         // in force: the smaller of the configured and the learned; 0 = no limit
-	ConcurrencyLearned bool          // AIMD, not the configuration, sets Concurrency
-	RequestsPerMinute  int64         // request rate in force; 0 = no limit
-	RateLearned        bool          // AIMD, not the configuration, sets RequestsPerMinute
-	SuccessesPerMinute int64         // measured over the last seconds
-	Health             float64       // average success, 0 … 1
-	Latency            time.Duration // average of successful calls; 0 = none yet
-	LastSuccess        time.Time     // zero = none yet
-	Failures           int64         // in a row
-	Epoch              int64
-	ThrottledUntil     time.Time // zero = not throttled
-	BreakerOpen        bool
-	BreakerUntil       time.Time // when a probe may go
-	Halt               string    // reason; empty = not halted
-	HaltBy             string
-	HaltSince          time.Time
-	LastHalt           time.Time // when the latest halt began, even if it has ended; zero = never halted
-	ProbeAt            time.Time // when a halt may be probed; zero = only an operator resumes it
-	ProbeKey           string    // task that probes; empty = none
-	LastRefusedToken   string    // the first of RefusedTokens; empty = none
-	RefusedTokens      []string  // fingerprints of the tokens that AudD refused since the last resume, newest first; their workers are blocked
-	Budgets            []BudgetState
+	Source             string        `json:"source"`
+	Path               tasks.Path    `json:"path"`
+	InFlight           int64         `json:"in_flight"`
+	Concurrency        int64         `json:"limit"`                // in force: the smaller of the configured and the learned; 0 = no limit
+	ConcurrencyLearned bool          `json:"limit_learned"`        // AIMD, not the configuration, sets Concurrency
+	RequestsPerMinute  int64         `json:"requests_per_minute"`  // request rate in force; 0 = no limit
+	RateLearned        bool          `json:"rate_learned"`         // AIMD, not the configuration, sets RequestsPerMinute
+	SuccessesPerMinute int64         `json:"successes_per_minute"` // measured over the last seconds
+	Health             float64       `json:"health"`               // average success, 0 … 1
+	Latency            time.Duration `json:"-"`                    // average of successful calls; 0 = none yet
+	LastSuccess        time.Time     `json:"-"`                    // zero = none yet
+	Failures           int64         `json:"failures_in_a_row"`
+	Epoch              int64         `json:"epoch"`
+	ThrottledUntil     time.Time     `json:"-"` // zero = not throttled
+	BreakerOpen        bool          `json:"breaker_open"`
+	BreakerUntil       time.Time     `json:"-"` // when a probe may go
+	Halt               string        `json:"-"` // reason; empty = not halted
+	HaltBy             string        `json:"-"`
+	HaltSince          time.Time     `json:"-"`
+	LastHalt           time.Time     `json:"-"`                   // when the latest halt began, even if it has ended; zero = never halted
+	ProbeAt            time.Time     `json:"-"`                   // when a halt may be probed; zero = only an operator resumes it
+	ProbeKey           string        `json:"-"`                   // task that probes; empty = none
+	LastRefusedToken   string        `json:"refused_fingerprint"` // the first of RefusedTokens; empty = none
+	RefusedTokens      []string      `json:"-"`                   // of tokens refused since the last resume, newest first; their workers are blocked
+	Budgets            []BudgetState `json:"budgets"`
 }
 
 // Blocked returns the gate that blocks every call now, and until when (zero = until an operator resumes the source). It
@@ -66,23 +69,23 @@ func (s SourceState) Blocked(now time.Time) (Gate, time.Time) {
 
 // GroupState is one group.
 type GroupState struct {
-	Name     string
-	Ceiling  float64 // 0 = none
-	Source   string  // pinned; empty = any
-	InFlight int64
-	Budgets  []BudgetState
+	Name     string        `json:"name"`
+	Ceiling  float64       `json:"-"` // 0 = none
+	Source   string        `json:"-"` // pinned; empty = any
+	InFlight int64         `json:"in_flight"`
+	Budgets  []BudgetState `json:"budgets"`
 }
 
 // State is the state of the gates at one moment of Redis's clock.
 type State struct {
-	Now               time.Time
-	Revision          int64
-	InFlight          int64 // over all sources and paths
-	Concurrency       int64 // global limit; 0 = none
-	RequestsPerMinute int64 // global limit; 0 = none
-	Budgets           []BudgetState
-	Sources           []SourceState // sorted by source and path
-	Groups            []GroupState  // sorted by name
+	Now               time.Time     `json:"now"` // UTC
+	Revision          int64         `json:"-"`
+	InFlight          int64         `json:"in_flight"` // over all sources and paths
+	Concurrency       int64         `json:"limit"`     // global; 0 = none
+	RequestsPerMinute int64         `json:"-"`         // global limit; 0 = none
+	Budgets           []BudgetState `json:"budgets"`
+	Sources           []SourceState `json:"sources"` // sorted by source and path
+	Groups            []GroupState  `json:"groups"`  // sorted by name
 }
 
 // TaskState is what admission stores about one task.
@@ -151,7 +154,7 @@ func (g *Gates) state(ctx context.Context, wanted func(tasks.Path) bool) (State,
 	view := view{Gates: g, now: moment(r.Now), hashes: r.Hashes, day: day, month: month}
 	global := r.Hashes["state:"+ScopeGlobal]
 	s := State{
-		Now: view.now, Revision: global.int("revision"), InFlight: global.int("in_flight"), Concurrency: global.int("limit_concurrency"),
+		Now: view.now.UTC(), Sources: []SourceState{}, Groups: []GroupState{}, Revision: global.int("revision"), InFlight: global.int("in_flight"), Concurrency: global.int("limit_concurrency"),
 		RequestsPerMinute: global.int("limit_requests_per_minute"), Budgets: view.budgets(ScopeGlobal),
 	}
 	for _, scope := range scopes[1:] {
@@ -172,21 +175,24 @@ type view struct {
 	day, month string // names of the current periods
 }
 
-// budgets returns the limited unit budgets of a scope.
+// budgets returns the limited unit budgets of a scope, never nil.
 func (v view) budgets(scope string) []BudgetState {
 	limits := v.hashes["state:"+scope]
-	var out []BudgetState
+	out := []BudgetState{}
 	for _, b := range []struct {
-		label string
-		cap   int64
-	}{{v.day, limits.int("limit_units_per_day")}, {v.month, limits.int("limit_units_per_month")}} {
+		word, label string
+		cap         int64
+	}{{"day", v.day, limits.int("limit_units_per_day")}, {"month", v.month, limits.int("limit_units_per_month")}} {
 		period, err := v.period(scope+":"+b.label, v.now)
 		if b.cap <= 0 || err != nil { // err is impossible: the label is from days or months
 			continue
 		}
 		h := v.hashes["budget:"+period.Name]
 		_, seeded := h["spent"]
-		out = append(out, BudgetState{Period: period, Cap: b.cap, Reserved: h.int("reserved"), Spent: h.int("spent"), Missing: !seeded})
+		out = append(out, BudgetState{
+			Of: strings.Replace(scope, ":", "/", 1), Period: b.word, Cap: b.cap, Reserved: h.int("reserved"), Spent: h.int("spent"),
+			Resets: period.End.UTC(), Missing: !seeded,
+		})
 	}
 	return out
 }

@@ -47,7 +47,7 @@ func TestTaskStateReturnsRecordPermitAndSources(t *testing.T) {
 	require.EqualValues(t, 3, src.Budgets[0].Spent)
 	require.EqualValues(t, 1, src.Budgets[0].Reserved)
 	require.EqualValues(t, 1, s.State.Groups[0].InFlight)
-	require.Equal(t, "backfill", s.State.Groups[0].Budgets[0].Group)
+	require.Equal(t, "group/backfill", s.State.Groups[0].Budgets[0].Of)
 
 	_, err = b.TaskState(t.Context(), "nonsense")
 	require.ErrorContains(t, err, "nonsense")

@@ -21,13 +21,13 @@ func (a Action) validate() error {
 
 // Audit is one entry of the audit trail: an operator's action, or a report that came too late to count.
 type Audit struct {
-	N          int64 // rises with every entry
-	At         time.Time
-	Who        string
-	What       string
-	Why        string
-	Key        string // "" = the entry is about the whole ledger
-	Generation int64
+	N          int64     `json:"-"` // rises with every entry
+	At         time.Time `json:"at"`
+	Who        string    `json:"who"`
+	What       string    `json:"what"`
+	Why        string    `json:"why"`
+	Key        string    `json:"-"` // "" = the entry is about the whole ledger
+	Generation int64     `json:"generation"`
 }
 
 // audit writes an entry about the key and generation of s.

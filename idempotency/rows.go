@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -13,23 +14,39 @@ import (
 
 // Send is one send of a key: one generation, one attempt.
 type Send struct {
-	Key        string
-	Generation int64
-	AttemptID  string
-	Seq        int64
-	Source     string
-	AudioID    int64
-	SHA256     string
-	State      State // never Free
-	SentAt     time.Time
-	Timeout    time.Duration
-	EndedAt    time.Time // zero while Sent
-	Outcome    tasks.Outcome
-	Reason     string
-	RequestID  string
-	Verify     Verify
-	Tries      int       // verifications begun
-	TriedAt    time.Time // when the last verification began; zero = none
+	Key        string        `json:"-"`
+	Generation int64         `json:"generation"`
+	State      State         `json:"state"` // never Free
+	AttemptID  string        `json:"attempt_id"`
+	Seq        int64         `json:"-"`
+	Source     string        `json:"-"`
+	AudioID    int64         `json:"-"`
+	SHA256     string        `json:"-"`
+	SentAt     time.Time     `json:"sent_at"`
+	Timeout    time.Duration `json:"-"`
+	EndedAt    time.Time     `json:"-"` // zero while Sent
+	Outcome    tasks.Outcome `json:"outcome"`
+	Reason     string        `json:"reason"`
+	RequestID  string        `json:"request_id"`
+	Verify     Verify        `json:"verify"`
+	Tries      int           `json:"verify_tries"` // verifications begun
+	TriedAt    time.Time     `json:"-"`            // when the last verification began; zero = none
+}
+
+// MarshalJSON writes the zero Send as null, and ended_at as null while Sent.
+func (s Send) MarshalJSON() ([]byte, error) {
+	type fields Send // without this method
+	if s.State == "" {
+		return []byte("null"), nil
+	}
+	out := struct {
+		fields
+		EndedAt *time.Time `json:"ended_at"`
+	}{fields: fields(s)}
+	if !s.EndedAt.IsZero() {
+		out.EndedAt = &s.EndedAt
+	}
+	return json.Marshal(out)
 }
 
 // sendColumns are the columns of scanSend. Without a match of a LEFT JOIN they make the zero Send.
@@ -86,15 +103,15 @@ func putSlot(ctx context.Context, tx *txn, s Slot) error {
 
 // Entry is a key in its current generation.
 type Entry struct {
-	Key        string
-	Source     string
-	AudioID    int64
-	SHA256     string
-	Generation int64
-	Since      time.Time // when the key was first claimed or sent
-	State      State
-	Owner      Slot // the slot's owner, which may be another key; zero if there is none
-	Send       Send // zero while Free
+	Key        string    `json:"key"`
+	Source     string    `json:"source"`
+	AudioID    int64     `json:"audio_id"`
+	SHA256     string    `json:"sha256"` // "" = a URL
+	Generation int64     `json:"generation"`
+	State      State     `json:"state"`
+	Since      time.Time `json:"since"` // when the key was first claimed or sent
+	Owner      Slot      `json:"-"`     // the slot's owner, which may be another key; zero if there is none
+	Send       Send      `json:"send"`  // zero while Free
 }
 
 const entryQuery = `SELECT k.key, k.source, k.audio_id, k.sha256, k.generation, k.since,

@@ -43,6 +43,22 @@ func (in *Intake) replay(ctx context.Context, key string, verdict tasks.Verdict)
 	return it.Status, nil
 }
 
+// Replayable returns why a task cannot be run again, and what to do instead; nil if it can. The task must have been
+// finished with the given verdict, or an earlier replay of it was interrupted. The error is ErrNotReplayable.
+func Replayable(st store.TaskStatus, verdict tasks.Verdict) error {
+	switch {
+	case !st.Finished && st.Generation == 0:
+		return fmt.Errorf("%w: it waits for its first run (see inspect why)", ErrNotReplayable)
+	case !st.Finished || st.Verdict == verdict && !st.Final:
+		return nil
+	case st.Final:
+		return fmt.Errorf("%w: it is archived for good; enqueue its input with --force to pay for it again", ErrNotReplayable)
+	case st.Verdict == tasks.Hold:
+		return fmt.Errorf("%w: it is held until an operator decides: inspect uploads resolve", ErrNotReplayable)
+	}
+	return fmt.Errorf("%w: it is %s; enqueue its input with --force to pay for it again", ErrNotReplayable, st.Verdict)
+}
+
 func (in *Intake) replayable(ctx context.Context, key string, verdict tasks.Verdict) (store.TaskStatus, *Item, error) {
 	st, err := in.opts.Store.TaskStatus(ctx, key)
 	switch {
@@ -50,14 +66,9 @@ func (in *Intake) replayable(ctx context.Context, key string, verdict tasks.Verd
 		return st, nil, err
 	case !st.Known:
 		return st, nil, store.ErrUnknownKey
-	case st.Finished && st.Final:
-		return st, nil, fmt.Errorf("%w: it failed permanently", ErrNotReplayable)
-	case st.Finished && st.Verdict != verdict && st.Verdict == tasks.Hold:
-		return st, nil, fmt.Errorf("%w: it is held until an operator decides", ErrNotReplayable)
-	case st.Finished && st.Verdict != verdict:
-		return st, nil, fmt.Errorf("%w: it is %s", ErrNotReplayable, st.Verdict)
-	case !st.Finished && st.Generation == 0:
-		return st, nil, fmt.Errorf("%w: it waits for its first run", ErrNotReplayable)
+	}
+	if err := Replayable(st, verdict); err != nil {
+		return st, nil, err
 	}
 	raw, err := in.opts.Store.Payload(ctx, key)
 	if err != nil {

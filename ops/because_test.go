@@ -29,7 +29,7 @@ func newEvidence(change func(*Evidence)) Evidence {
 func TestExplain_NamesWhatATaskWaitsFor(t *testing.T) {
 	t.Parallel()
 	main := func(e *Evidence) *admission.SourceState { return &e.Gates.State.Sources[0] }
-	day := admission.BudgetState{Period: admission.Period{Source: "main", Path: tasks.Recognize, Start: now.Add(-14 * time.Hour), End: now.Add(10 * time.Hour)}, Cap: 100}
+	day := admission.BudgetState{Of: "main/recognize", Period: "day", Resets: now.Add(10 * time.Hour), Cap: 100}
 	group := func(e *Evidence) *admission.GroupState {
 		e.Group, e.Queue = "archive", "recognize.archive"
 		e.Gates.State.Groups = []admission.GroupState{{Name: "archive", Ceiling: 0.5}}

@@ -59,7 +59,7 @@ func blockOf(e Evidence, st admission.SourceState, t text.Times) (block, bool) {
 		return b, false
 	}
 	c := budgetCause(budget, e.Units)
-	return block{st.Source, "units of the " + periodName(budget) + " used up", c.Because, c.Starts, c.ToDo[0]}, true
+	return block{st.Source, "units of the " + budget.Period + " used up", c.Because, c.Starts, c.ToDo[0]}, true
 }
 
 // allBlocked explains that all sources are blocked. The task starts when the first source opens.
@@ -114,7 +114,7 @@ func sharedBudgetUsedUp(e Evidence) (Cause, bool) {
 // usedUp returns a budget that has no room for the units. Of several such budgets it returns the one that ends last.
 func usedUp(list []admission.BudgetState, units int64) (out admission.BudgetState, full bool) {
 	for _, b := range list {
-		if b.Spent+b.Reserved+max(units, 1) > b.Cap && !b.End.Before(out.End) {
+		if b.Spent+b.Reserved+max(units, 1) > b.Cap && !b.Resets.Before(out.Resets) {
 			out, full = b, true
 		}
 	}
@@ -123,14 +123,14 @@ func usedUp(list []admission.BudgetState, units int64) (out admission.BudgetStat
 
 func budgetCause(b admission.BudgetState, units int64) Cause {
 	taken := b.Spent + b.Reserved
-	because := fmt.Sprintf("the units of the %s are used up: %s of %s (%s)", periodName(b), text.Thousands(taken), text.Thousands(b.Cap), budgetScope(b))
+	because := fmt.Sprintf("the units of the %s are used up: %s of %s (%s)", b.Period, text.Thousands(taken), text.Thousands(b.Cap), b.Of)
 	if left := b.Cap - taken; left > 0 {
 		because = fmt.Sprintf("it needs up to %s, and %s of the %s's %s are left (%s)",
-			text.Count(units, "unit", "units"), text.Thousands(left), periodName(b), text.Thousands(b.Cap), budgetScope(b))
+			text.Count(units, "unit", "units"), text.Thousands(left), b.Period, text.Thousands(b.Cap), b.Of)
 	}
 	return Cause{
-		Because: because, Starts: b.End, Guess: true,
-		ToDo: []string{fmt.Sprintf("inspect limits set %s.units_per_%s=…", budgetScope(b), periodName(b))},
+		Because: because, Starts: b.Resets, Guess: true,
+		ToDo: []string{fmt.Sprintf("inspect limits set %s.units_per_%s=…", b.Of, b.Period)},
 	}
 }
 

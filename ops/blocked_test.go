@@ -16,7 +16,7 @@ import (
 func TestExplain_ReturnsReasonStartAndNextStep(t *testing.T) {
 	t.Parallel()
 	reset := now.Add(10 * time.Hour)
-	day := admission.Period{Source: "main", Path: tasks.Enterprise, Start: now.Add(-14 * time.Hour), End: reset}
+	day := admission.BudgetState{Of: "main/enterprise", Period: "day", Resets: reset, Cap: 100, Spent: 100}
 	put := func(e *Evidence, lastErr string, auto string, until time.Time) {
 		e.State, e.NextRun, e.LastError, e.Ahead = "retry", now.Add(7*time.Second), lastErr, -1
 		e.Pause.Reasons = []admission.PauseReason{{Name: admission.AutoReason + auto, Until: until, Evidence: "every source is blocked; main opens first, by gate " + auto}}
@@ -37,21 +37,21 @@ func TestExplain_ReturnsReasonStartAndNextStep(t *testing.T) {
 			put(e, "refused: every source is blocked; main opens first, by gate halt, in 1h0m0s", "halt", now.Add(time.Hour))
 		}, "source main is HALTED quota by worker-1 since", now.Add(time.Hour), "", "raise the account's quota, then inspect resume main/enterprise"},
 		"day used up": {func(e *Evidence, main *admission.SourceState) {
-			main.Budgets = []admission.BudgetState{{Period: day, Cap: 100, Spent: 100}}
+			main.Budgets = []admission.BudgetState{day}
 			put(e, "refused: every source is blocked; main opens first, by gate units_day, in 9h40m21s", "units_day", reset)
 		}, "the units of the day are used up: 100 of 100 (main/enterprise)", reset, "", "inspect limits set main/enterprise.units_per_day=…"},
 		"day has too few units left": {func(e *Evidence, main *admission.SourceState) {
-			main.Budgets, e.Units = []admission.BudgetState{{Period: day, Cap: 100, Spent: 90}}, 20
+			main.Budgets, e.Units = []admission.BudgetState{{Of: day.Of, Period: day.Period, Resets: reset, Cap: 100, Spent: 90}}, 20
 			put(e, "refused: gate units_day of source main opens in 9h40m21s", "units_day", reset)
 		}, "it needs up to 20 units, and 10 of the day's 100 are left (main/enterprise)", reset, "", "inspect limits set main/enterprise.units_per_day=…"},
 		"one source has no units, the other is halted": {func(e *Evidence, main *admission.SourceState) {
-			main.Budgets = []admission.BudgetState{{Period: day, Cap: 100, Spent: 100}}
+			main.Budgets = []admission.BudgetState{day}
 			e.Gates.State.Sources = append(e.Gates.State.Sources, admission.SourceState{Source: "two", Path: tasks.Enterprise, Halt: "authentication"})
 			put(e, "refused: every source is blocked; main opens first, by gate units_day, in 9h40m21s", "units_day", reset)
 		}, "every source is blocked: main units of the day used up, two halted (authentication)", reset, "", "inspect limits set main/enterprise.units_per_day=…"},
 		"budget of all, and halted": {func(e *Evidence, main *admission.SourceState) {
 			main.Halt = "manual: x"
-			e.Gates.State.Budgets = []admission.BudgetState{{Period: admission.Period{Start: day.Start, End: reset}, Cap: 5, Spent: 5}}
+			e.Gates.State.Budgets = []admission.BudgetState{{Of: "global", Period: "day", Resets: reset, Cap: 5, Spent: 5}}
 			put(e, "refused: x", "halt", now.Add(24*time.Hour))
 		}, "source main is HALTED manual: x", time.Time{}, "when an operator resumes it", "inspect resume main/enterprise"},
 		"open again": {func(e *Evidence, _ *admission.SourceState) {

@@ -64,8 +64,8 @@ func (r *Replays) PlanKeys(ctx context.Context, names []string) (*ReplayPlan, er
 		if !st.Known {
 			return nil, unknown("%s", ShownName(key))
 		}
-		if why := notReplayable(st); why != "" {
-			p.Report.Failed = append(p.Report.Failed, ReplayFailed{key, why})
+		if err := intake.Replayable(st, tasks.Archive); err != nil {
+			p.Report.Failed = append(p.Report.Failed, ReplayFailed{key, err.Error()})
 			continue
 		}
 		p.rows = append(p.rows, st)
@@ -115,22 +115,6 @@ func (r *Replays) count(ctx context.Context, p *ReplayPlan) error {
 	}
 	p.Report.Cost = r.costOf(p.Report.Units)
 	return nil
-}
-
-// notReplayable returns why intake refuses to replay a task, and what to do instead; "" if it does not refuse.
-func notReplayable(st store.TaskStatus) string {
-	const nothing = "nothing to replay: it "
-	switch {
-	case !st.Finished && st.Generation == 0:
-		return nothing + "waits for its first run (see inspect why)"
-	case !st.Finished || st.Verdict == tasks.Archive && !st.Final:
-		return ""
-	case st.Final:
-		return nothing + "is archived for good; enqueue its input with --force to pay for it again"
-	case st.Verdict == tasks.Hold:
-		return nothing + "is held until an operator decides: inspect uploads resolve"
-	}
-	return nothing + "is " + string(st.Verdict) + "; enqueue its input with --force to pay for it again"
 }
 
 // interrupted finds re-opened tasks that have not run since and are in no queue, because their replay was killed.

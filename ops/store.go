@@ -13,17 +13,9 @@ type Stores struct{ *base }
 
 // StoreReport compares the open store with the one that Redis remembers.
 type StoreReport struct {
-	Store      StoreIdentity  `json:"store"`
-	Remembered *StoreIdentity `json:"remembered,omitempty"` // nil: Redis remembers none
-	Problem    string         `json:"problem,omitempty"`    // why processes with this store are refused
-}
-
-// StoreIdentity is a store's random id, the number of its latest mark, and where it
-// is.
-type StoreIdentity struct {
-	ID   string `json:"id"`
-	Mark int64  `json:"mark"`
-	Name string `json:"name"`
+	Store      store.Identity  `json:"store"`
+	Remembered *store.Identity `json:"remembered,omitempty"` // nil: Redis remembers none
+	Problem    string          `json:"problem,omitempty"`    // why processes with this store are refused
 }
 
 // Report compares the identities and changes nothing.
@@ -39,17 +31,14 @@ func (s *Stores) Report(ctx context.Context) (StoreReport, error) {
 	if err != nil {
 		return r, err
 	}
-	own, err := store.MarksOf(s.Store).Identity(ctx)
-	r.Store = identityOf(own)
 	if remembered.ID != "" {
-		old := identityOf(remembered)
-		r.Remembered = &old
+		r.Remembered = &remembered
 	}
+	r.Store, err = store.MarksOf(s.Store).Identity(ctx)
 	return r, err
 }
 
-// Adopt makes Redis belong to the open store, unless it does already. It returns
-// the report from before.
+// Adopt makes Redis belong to the open store, unless it does already. It returns the report from before.
 func (s *Stores) Adopt(ctx context.Context) (StoreReport, error) {
 	r, err := s.Report(ctx)
 	if err == nil && r.Problem != "" {
@@ -57,5 +46,3 @@ func (s *Stores) Adopt(ctx context.Context) (StoreReport, error) {
 	}
 	return r, err
 }
-
-func identityOf(i store.Identity) StoreIdentity { return StoreIdentity{i.ID, i.Seq, i.Name} }

@@ -9,47 +9,15 @@ import (
 	"reprise/idempotency"
 	"reprise/idempotency/redismark"
 	"reprise/internal/text"
-	"reprise/tasks"
 )
 
 // Uploads reports on the upload ledger, resolves uncertain uploads and adopts a restored ledger.
 type Uploads struct{ *base }
 
-// Upload is an upload in its current generation.
+// Upload is an upload in its current generation. Send is null if nothing was sent in this generation.
 type Upload struct {
-	Key        string            `json:"key"`
-	Source     string            `json:"source"`
-	AudioID    int64             `json:"audio_id"`
-	SHA256     string            `json:"sha256"` // "" = a URL
-	Generation int64             `json:"generation"`
-	State      idempotency.State `json:"state"`
-	Since      *time.Time        `json:"since"`    // first claimed or sent
-	Replaced   bool              `json:"replaced"` // the slot belongs to another key now
-	Send       *Send             `json:"send"`     // null = nothing was sent in this generation
-}
-
-// Send is one send of an upload.
-type Send struct {
-	Generation int64             `json:"generation"`
-	State      idempotency.State `json:"state"`
-	AttemptID  string            `json:"attempt_id"`
-	SentAt     *time.Time        `json:"sent_at"`
-	EndedAt    *time.Time        `json:"ended_at"`
-	Outcome    tasks.Outcome     `json:"outcome"`
-	Reason     string            `json:"reason"`
-	RequestID  string            `json:"request_id"`
-	Verify     string            `json:"verify"`
-	Tries      int               `json:"verify_tries"`
-}
-
-func sendOf(s idempotency.Send) *Send {
-	if s.State == "" {
-		return nil
-	}
-	return &Send{
-		Generation: s.Generation, State: s.State, AttemptID: s.AttemptID, SentAt: stamp(s.SentAt), EndedAt: stamp(s.EndedAt),
-		Outcome: s.Outcome, Reason: s.Reason, RequestID: s.RequestID, Verify: string(s.Verify), Tries: s.Tries,
-	}
+	idempotency.Entry
+	Replaced bool `json:"replaced"` // the slot belongs to another key now
 }
 
 // UploadsReport is a list of uploads.
@@ -83,27 +51,16 @@ func (u *Uploads) List(ctx context.Context, f idempotency.Filter) (UploadsReport
 }
 
 func uploadOf(e idempotency.Entry) Upload {
-	return Upload{
-		e.Key, e.Source, e.AudioID, e.SHA256, e.Generation, e.State, stamp(e.Since), e.Owner.Key != "" && e.Owner.Key != e.Key, sendOf(e.Send),
-	}
+	return Upload{e, e.Owner.Key != "" && e.Owner.Key != e.Key}
 }
 
 // UploadDetail is everything that the ledger stores about one upload.
 type UploadDetail struct {
 	Upload
-	Owner      string     `json:"owner"` // of the slot
-	OwnerSince *time.Time `json:"owner_since"`
-	Sends      []*Send    `json:"sends"` // one per generation that was sent, oldest first
-	Trail      []Audit    `json:"trail"` // decisions and late reports, oldest first
-}
-
-// Audit is a decision about an upload, or a report that came too late to count.
-type Audit struct {
-	At         *time.Time `json:"at"`
-	Who        string     `json:"who"`
-	What       string     `json:"what"`
-	Why        string     `json:"why"`
-	Generation int64      `json:"generation"`
+	Owner      string              `json:"owner"` // of the slot
+	OwnerSince *time.Time          `json:"owner_since"`
+	Sends      []idempotency.Send  `json:"sends"` // one per generation that was sent, oldest first
+	Trail      []idempotency.Audit `json:"trail"` // decisions and late reports, oldest first
 }
 
 // Show returns one upload by its key, which may be shortened. It fails with a *NotFoundError if the ledger does not
@@ -120,12 +77,14 @@ func (u *Uploads) Show(ctx context.Context, key string) (UploadDetail, error) {
 	if err != nil {
 		return UploadDetail{}, err
 	}
-	return UploadDetail{
-		Upload: uploadOf(d.Status.Entry), Owner: d.Status.Owner.Key, OwnerSince: stamp(d.Status.Owner.Since), Sends: mapped(d.Sends, sendOf),
-		Trail: mapped(d.Trail, func(a idempotency.Audit) Audit {
-			return Audit{stamp(a.At), text.Printable(a.Who), a.What, text.Printable(a.Why), a.Generation}
-		}),
-	}, nil
+	out := UploadDetail{
+		Upload: uploadOf(d.Status.Entry), Owner: d.Status.Owner.Key, OwnerSince: stamp(d.Status.Owner.Since),
+		Sends: append([]idempotency.Send{}, d.Sends...), Trail: append([]idempotency.Audit{}, d.Trail...),
+	}
+	for i, a := range out.Trail {
+		out.Trail[i].Who, out.Trail[i].Why = text.Printable(a.Who), text.Printable(a.Why)
+	}
+	return out, nil
 }
 
 // AdoptReport is what adopting a ledger changed.

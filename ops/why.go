@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"reprise/admission"
 	"reprise/internal/queue"
 	"reprise/internal/text"
 	"reprise/store"
@@ -14,42 +15,42 @@ import (
 
 // Why explains one task: what it waits for, until when, and what to do.
 type Why struct {
-	Key            string        `json:"key"`
-	Input          string        `json:"input"` // where its audio is; a URL without its query
-	Names          []string      `json:"names"`
-	ExternalIDs    []string      `json:"external_ids"`
-	Batches        []string      `json:"batches"`
-	Path           tasks.Path    `json:"path"`
-	Group          string        `json:"group"`
-	Queue          string        `json:"queue"`
-	State          string        `json:"state"`
-	QueueState     queue.State   `json:"queue_state"` // asynq's word, "" = not queued
-	Because        string        `json:"because"`
-	Starts         *time.Time    `json:"starts"`      // null = unknown, or only after StartsWhen
-	StartsWhen     string        `json:"starts_when"` // what must happen first; "" = nothing
-	StartsGuessed  bool          `json:"starts_guessed"`
-	StartsText     string        `json:"starts_text"` // the same in words; "" = it is finished
-	ToDo           []string      `json:"to_do"`
-	PendingSince   *time.Time    `json:"pending_since"`
-	Ahead          *int64        `json:"ahead"` // pending tasks that run before it
-	Counted        int           `json:"counted"`
-	MaxAttempts    int           `json:"max_attempts"`
-	PossiblyBilled int           `json:"possibly_billed"`
-	MaxBilled      int           `json:"max_possibly_billed"`
-	Calls          Cost          `json:"calls"`
-	LastOutcome    tasks.Outcome `json:"last_outcome"`
-	LastReason     string        `json:"last_reason"`
-	LastAt         *time.Time    `json:"last_at"`
-	RequestID      string        `json:"request_id"`
-	InFlightUntil  *time.Time    `json:"in_flight_until"`
-	Paused         bool          `json:"paused"`
-	PausedFor      string        `json:"paused_for"` // the names of the reasons
-	Pause          []PauseReason `json:"pause_reasons"`
-	Waiting        int64         `json:"queue_waiting"`
-	Running        int64         `json:"queue_running"`
-	Workers        int           `json:"workers"` // that serve its queue
-	Sources        []Source      `json:"sources"`
-	SharedBudgets  []Budget      `json:"shared_budgets"` // of all sources and of its group
+	Key            string                  `json:"key"`
+	Input          string                  `json:"input"` // where its audio is; a URL without its query
+	Names          []string                `json:"names"`
+	ExternalIDs    []string                `json:"external_ids"`
+	Batches        []string                `json:"batches"`
+	Path           tasks.Path              `json:"path"`
+	Group          string                  `json:"group"`
+	Queue          string                  `json:"queue"`
+	State          string                  `json:"state"`
+	QueueState     queue.State             `json:"queue_state"` // asynq's word, "" = not queued
+	Because        string                  `json:"because"`
+	Starts         *time.Time              `json:"starts"`      // null = unknown, or only after StartsWhen
+	StartsWhen     string                  `json:"starts_when"` // what must happen first; "" = nothing
+	StartsGuessed  bool                    `json:"starts_guessed"`
+	StartsText     string                  `json:"starts_text"` // the same in words; "" = it is finished
+	ToDo           []string                `json:"to_do"`
+	PendingSince   *time.Time              `json:"pending_since"`
+	Ahead          *int64                  `json:"ahead"` // pending tasks that run before it
+	Counted        int                     `json:"counted"`
+	MaxAttempts    int                     `json:"max_attempts"`
+	PossiblyBilled int                     `json:"possibly_billed"`
+	MaxBilled      int                     `json:"max_possibly_billed"`
+	Calls          Cost                    `json:"calls"`
+	LastOutcome    tasks.Outcome           `json:"last_outcome"`
+	LastReason     string                  `json:"last_reason"`
+	LastAt         *time.Time              `json:"last_at"`
+	RequestID      string                  `json:"request_id"`
+	InFlightUntil  *time.Time              `json:"in_flight_until"`
+	Paused         bool                    `json:"paused"`
+	PausedFor      string                  `json:"paused_for"` // the names of the reasons
+	Pause          []PauseReason           `json:"pause_reasons"`
+	Waiting        int64                   `json:"queue_waiting"`
+	Running        int64                   `json:"queue_running"`
+	Workers        int                     `json:"workers"` // that serve its queue
+	Sources        []Source                `json:"sources"`
+	SharedBudgets  []admission.BudgetState `json:"shared_budgets"` // of all sources and of its group
 }
 
 // WhyReport is the tasks that a name stands for, newest first.
@@ -92,7 +93,7 @@ func (t *Tasks) why(e Evidence, c Cause, now text.Times) Why {
 		PendingSince: stamp(e.Since), Counted: e.Gates.Record.Counted, MaxAttempts: t.MaxAttempts, PossiblyBilled: e.Gates.Record.PossiblyBilled,
 		MaxBilled: t.MaxPossiblyBilled, Calls: costRow(e.Key, e.Sum, t.Price), LastOutcome: e.Gates.Record.LastOutcome, InFlightUntil: stamp(e.Gates.Until),
 		Paused: e.Pause.Paused() || e.Stats.Paused, Pause: reasonsOf(e.Pause), Waiting: e.Stats.Waiting(), Running: e.Stats.Active, Workers: e.Workers,
-		Names: []string{}, ExternalIDs: []string{}, Batches: []string{}, Sources: []Source{}, SharedBudgets: budgetsOf(e.Gates.State.Budgets),
+		Names: []string{}, ExternalIDs: []string{}, Batches: []string{}, Sources: []Source{}, SharedBudgets: append([]admission.BudgetState{}, e.Gates.State.Budgets...),
 	}
 	if !e.finished() {
 		w.StartsText = startsText(c, now)
@@ -116,7 +117,7 @@ func (t *Tasks) why(e Evidence, c Cause, now text.Times) Why {
 		w.Sources = append(w.Sources, sourceOf(st, now))
 	}
 	if g := e.group(); g != nil {
-		w.SharedBudgets = append(w.SharedBudgets, budgetsOf(g.Budgets)...)
+		w.SharedBudgets = append(w.SharedBudgets, g.Budgets...)
 	}
 	return w
 }

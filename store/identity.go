@@ -14,10 +14,10 @@ import (
 // Identity tells stores and their copies apart. A mark is a random token that a
 // store gets while it is written to: a copy lacks the marks that came later.
 type Identity struct {
-	ID    string // random, made with the store; a copy has the same
-	Seq   int64  // number of the mark; 0 = none yet
-	Token string // of the mark
-	Name  string // file and host, for messages
+	ID    string `json:"id"`   // random, made with the store; a copy has the same
+	Seq   int64  `json:"mark"` // number of the mark; 0 = none yet
+	Token string `json:"-"`    // of the mark
+	Name  string `json:"name"` // file and host, for messages
 }
 
 // identify gives a new store its id. Of several openers the first wins.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/admission"
 	"reprise/internal/cli"
 	"reprise/internal/text"
 	"reprise/ops"
@@ -37,20 +38,20 @@ func (v view) printSources(r ops.SourcesReport) {
 	t := cli.Table{Head: []string{"SOURCE/PATH", "IN FLIGHT", "RATE/MIN", "DONE/MIN", "HEALTH", "LATENCY", "STATE", "BUDGETS"}}
 	for _, src := range r.Sources {
 		rate, latency, state := "–", "–", coloured(src.State, cmp.Or(src.BlockedBy, "running"))
-		if src.PerMinute > 0 {
-			rate = text.Thousands(src.PerMinute) + learned(src.RateLearned)
+		if src.RequestsPerMinute > 0 {
+			rate = text.Thousands(src.RequestsPerMinute) + learned(src.RateLearned)
 		}
-		if src.LatencyMS > 0 {
-			latency = text.Span(time.Duration(src.LatencyMS) * time.Millisecond)
+		if src.Latency > 0 {
+			latency = text.Span(src.Latency)
 		}
-		if src.BlockedBy == "" && src.RefusedToken != "" {
+		if src.BlockedBy == "" && src.LastRefusedToken != "" {
 			state.Colour = cli.Yellow
 		}
-		t.Add(src.Source+"/"+string(src.Path), cli.Number(inFlight(src.InFlight, src.Limit)+learned(src.LimitLearned)), cli.Number(rate),
-			numberOr(src.SuccessesPerMin), cli.Number(fmt.Sprintf("%.0f %%", src.Health*100)), cli.Number(latency), state, or(v.budgets(src.Budgets)))
+		t.Add(src.Source+"/"+string(src.Path), cli.Number(inFlight(src.InFlight, src.Concurrency)+learned(src.ConcurrencyLearned)), cli.Number(rate),
+			numberOr(src.SuccessesPerMinute), cli.Number(fmt.Sprintf("%.0f %%", src.Health*100)), cli.Number(latency), state, or(v.budgets(src.Budgets)))
 	}
 	v.Table(t)
-	v.Line("together %s in flight%s", inFlight(r.InFlight, r.Limit), after("; budgets: ", v.budgets(r.Budgets)))
+	v.Line("together %s in flight%s", inFlight(r.InFlight, r.Concurrency), after("; budgets: ", v.budgets(r.Budgets)))
 	for _, g := range r.Groups {
 		v.Line("group %s: %s in flight%s", g.Name, text.Thousands(g.InFlight), after("; budgets: ", v.budgets(g.Budgets)))
 	}
@@ -71,7 +72,7 @@ func inFlight(n, limit int64) string {
 }
 
 // budgets returns how much of each unit budget is used: "day 61 % of 2,000".
-func (v view) budgets(list []ops.Budget) string {
+func (v view) budgets(list []admission.BudgetState) string {
 	var parts []string
 	for _, b := range list {
 		part := fmt.Sprintf("%s %s of %s", b.Period, text.Share(b.Spent+b.Reserved, b.Cap), text.Thousands(b.Cap))
@@ -79,7 +80,7 @@ func (v view) budgets(list []ops.Budget) string {
 		case b.Missing:
 			part = fmt.Sprintf("%s of %s, not counted yet", b.Period, text.Thousands(b.Cap))
 		case b.Spent+b.Reserved >= b.Cap:
-			part += ", used up until " + v.At(at(b.Resets))
+			part += ", used up until " + v.At(b.Resets)
 		}
 		parts = append(parts, part)
 	}

@@ -46,12 +46,12 @@ with this store.`,
 }
 
 func (v view) printStore(r ops.StoreReport) {
-	v.Line("store       %s  id %s  mark %d", r.Store.Name, text.Short(r.Store.ID, 9), r.Store.Mark)
+	v.Line("store       %s  id %s  mark %d", r.Store.Name, text.Short(r.Store.ID, 9), r.Store.Seq)
 	if r.Remembered == nil {
 		v.Line("in Redis    none yet: the first worker or enqueue makes it this one")
 		return
 	}
-	v.Line("in Redis    %s  id %s  mark %d", r.Remembered.Name, text.Short(r.Remembered.ID, 9), r.Remembered.Mark)
+	v.Line("in Redis    %s  id %s  mark %d", r.Remembered.Name, text.Short(r.Remembered.ID, 9), r.Remembered.Seq)
 	if r.Problem != "" {
 		v.Line("refused     %s", r.Problem)
 	}

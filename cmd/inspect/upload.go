@@ -107,8 +107,8 @@ func (v view) printUploads(r ops.UploadsReport, f idempotency.Filter) {
 	for _, u := range r.Uploads {
 		uncertain = uncertain || u.State == idempotency.Uncertain
 		sent, reason := "–", ""
-		if u.Send != nil {
-			sent, reason = v.Since(at(u.Send.SentAt)), text.Short(u.Send.Reason, 80)
+		if u.Send.State != "" {
+			sent, reason = v.Since(u.Send.SentAt), text.Short(u.Send.Reason, 80)
 		}
 		state := coloured(string(u.State), string(u.State))
 		t.Add(ops.ShortKey(u.Key), u.Source, cli.Number(strconv.FormatInt(u.AudioID, 10)), state, sent, reason)
@@ -160,11 +160,11 @@ func (v view) printUpload(d ops.UploadDetail) {
 		v.Line("  slot      belongs to %s since %s", d.Owner, v.At(at(d.OwnerSince)))
 	}
 	for _, send := range d.Sends {
-		v.Line("  send      generation %d %s at %s, %s%s%s", send.Generation, send.State, v.At(at(send.SentAt)), send.AttemptID,
+		v.Line("  send      generation %d %s at %s, %s%s%s", send.Generation, send.State, v.At(send.SentAt), send.AttemptID,
 			after(", request id ", text.Printable(send.RequestID)), after(": ", text.Printable(send.Reason)))
 	}
 	for _, t := range d.Trail {
-		v.Line("  decided   %s %s: %s (%s)", v.At(at(t.At)), t.Who, t.What, t.Why)
+		v.Line("  decided   %s %s: %s (%s)", v.At(t.At), t.Who, t.What, t.Why)
 	}
 	if d.State == idempotency.Uncertain {
 		v.Line("  to do     inspect uploads resolve %s --as settled|retry --why TEXT", d.Key)

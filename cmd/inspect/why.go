@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/admission"
 	"reprise/internal/text"
 	"reprise/ops"
 )
@@ -66,7 +67,7 @@ func (v view) printWhy(w ops.Why) {
 	}
 	label := "sources"
 	for _, src := range w.Sources {
-		calls := inFlight(src.InFlight, src.Limit) + learned(src.LimitLearned)
+		calls := inFlight(src.InFlight, src.Concurrency) + learned(src.ConcurrencyLearned)
 		row(label, "%s %s, %s in flight%s", src.Source, src.State, calls, after(", budgets ", v.budgets(src.Budgets)))
 		label = ""
 	}
@@ -75,7 +76,7 @@ func (v view) printWhy(w ops.Why) {
 		if group, ok := strings.CutPrefix(b.Of, "group/"); ok {
 			of = "group " + group
 		}
-		row("budgets", "%s of %s", v.budgets([]ops.Budget{b}), of)
+		row("budgets", "%s of %s", v.budgets([]admission.BudgetState{b}), of)
 	}
 	row("queue", "%s, %s waiting, %s running, %s%s", w.Queue, text.Thousands(w.Waiting), text.Thousands(w.Running),
 		text.Count(w.Workers, "worker", "workers"), after(", paused: ", w.PausedFor))
