@@ -13,16 +13,17 @@ import (
 type Audio struct {
 	// URL is sent in the form body and appears in no error.
 	URL string
-	// Open returns the bytes and their number. Each call calls it once, before it connects. The reader is streamed and
-	// is closed before the call returns. Close may run concurrently with Read, as *os.File allows.
+	// Open returns a reader of the audio and its size in bytes. Every call to AudD calls Open once, before it connects,
+	// streams the reader, and closes it before it returns. Close may run concurrently with Read, as *os.File allows.
 	Open func() (io.ReadCloser, int64, error)
-	// Name is the file name for AudD, which receives only the last element. Default "audio".
+	// Name is the file name that AudD receives. Folders in it are dropped. Default "audio".
 	Name string
 }
 
-// BeforeBody runs after DNS, dial, TLS and the request head, and before the first byte of the body. The head contains
-// no secret and no parameter. An error ends the call as unsent. BeforeBody runs at most once per call, on another
-// goroutine, and the call waits for it. It must return when its context ends, at the latest at the call's timeout.
+// BeforeBody is a hook that runs after DNS, dial, TLS and the request head, and before the first byte of the body.
+// The head contains neither the token nor a parameter. If the hook fails, the call ends as unsent. The hook runs at
+// most once per call, on another goroutine, and the call waits for it. The hook must return when its context ends,
+// which is at the latest at the call's timeout.
 type BeforeBody func(context.Context) error
 
 var (
@@ -33,7 +34,7 @@ var (
 	errSizeUnset = errors.New("audio has no known size")
 )
 
-// open returns the reader and its size, nil and 0 for a URL.
+// open returns the audio's reader and size. For a URL it returns nil and 0.
 func (a Audio) open() (io.ReadCloser, int64, error) {
 	switch {
 	case (a.URL == "") == (a.Open == nil):
@@ -55,7 +56,7 @@ func (a Audio) open() (io.ReadCloser, int64, error) {
 	return src, size, nil
 }
 
-// fileName returns the last element of Name without control characters, in at most 200 bytes.
+// fileName returns the last element of Name without control characters, cut to 200 bytes.
 func (a Audio) fileName() string {
 	name := filepath.Base(filepath.ToSlash(strings.ToValidUTF8(a.Name, "_")))
 	name = strings.Map(func(r rune) rune {
@@ -70,8 +71,8 @@ func (a Audio) fileName() string {
 	return truncate(name, 200)
 }
 
-// exact reads exactly left bytes of src. It fails if src has fewer or more, so a file that changes during the call is
-// never sent completely.
+// exact reads exactly left bytes of src. It fails if src has fewer or more bytes, so a file that changes during the
+// call is never sent completely.
 type exact struct {
 	src  io.Reader
 	left int64

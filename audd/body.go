@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// errSealed is the error of reads after the end of the call.
+// errSealed is returned by reads after the call has ended.
 var errSealed = errors.New("the call is over")
 
-// requestBody is the body that net/http reads. Its first read runs the hook. It records whether any byte was
-// returned. After seal it returns no bytes, so a call that was reported as unsent stays unsent.
+// requestBody is the body that net/http reads. The first read runs the hook. requestBody records whether any byte was
+// returned. After seal no read returns bytes, so a call that was reported as unsent stays unsent.
 type requestBody struct {
-	ctx      context.Context //nolint:containedctx // of the call; io.Reader has no context
+	ctx      context.Context //nolint:containedctx // the call's context; io.Reader takes none
 	before   BeforeBody      // may be nil
 	form     form
 	starting func() // called once, before the first byte is returned
@@ -29,7 +29,7 @@ type requestBody struct {
 	close    sync.Once
 }
 
-// Read returns bytes of the form to net/http's write loop.
+// Read returns the next bytes of the form. net/http's write loop calls it.
 func (b *requestBody) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -54,7 +54,7 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	return 0, err
 }
 
-// enter runs the hook before the first byte. It fails when the body is sealed.
+// enter runs the hook before the first byte. It returns an error if the body is sealed.
 func (b *requestBody) enter() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,8 +92,8 @@ func (b *requestBody) enter() error {
 	return nil
 }
 
-// guarded runs the caller's code and turns a panic into an error. Nothing else recovers on the transport's goroutine,
-// where a panic ends the process.
+// guarded runs the caller's code and turns a panic into an error. The transport's goroutine has no other recover, so
+// a panic there would end the process.
 func guarded(what string, run func() error) (err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -107,7 +107,7 @@ func guarded(what string, run func() error) (err error) {
 	return run()
 }
 
-// Close closes the source. net/http may call it at any time.
+// Close closes the audio. net/http may call Close at any time.
 func (b *requestBody) Close() (err error) {
 	b.close.Do(func() {
 		if b.form.source != nil {
@@ -117,7 +117,7 @@ func (b *requestBody) Close() (err error) {
 	return err
 }
 
-// seal ends the body: it waits for a running hook, makes later reads fail and closes the source.
+// seal waits for a running hook, closes the audio and makes later reads fail.
 func (b *requestBody) seal() (started bool, hookErr, localErr error) {
 	b.mu.Lock()
 	b.sealed = true

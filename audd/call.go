@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// Limits of a response in bytes after decompression. A larger response is an error of KindBody.
+// Response size limits in bytes after decompression. A larger response is an error of KindBody.
 const (
 	maxResponse           = 4 << 20  // recognize, upload, getStreams
 	maxEnterpriseResponse = 64 << 20 // a day of audio in 12 s chunks is about 5 MiB
 )
 
-// call is one request to make.
+// call describes one request.
 type call struct {
 	op      string
 	url     string
 	timeout time.Duration
-	limit   int64 // of the response, in bytes
+	limit   int64 // response size limit in bytes
 	fields  []field
-	audio   *Audio // nil if the operation has none
+	audio   *Audio // nil if the operation sends no audio
 	before  BeforeBody
 }
 
@@ -35,11 +35,11 @@ type exchange struct {
 	scrub scrubber
 	start time.Time
 	body  *requestBody
-	conn  atomic.Pointer[conn] // of the request; nil if another package has dialled it
+	conn  atomic.Pointer[conn] // the request's connection; nil if another package dialled it
 	head  atomic.Int64         // bytes that conn wrote before the first body byte
 }
 
-// do sends the one request and returns AudD's success, or an *Error.
+// do sends one request. It returns AudD's success or an *Error.
 func (c *Client) do(ctx context.Context, in call) (success, error) {
 	token := strings.TrimSpace(c.cfg.Token())
 	x := &exchange{call: in, start: time.Now(), scrub: scrubber{token: token}}
@@ -89,7 +89,7 @@ func (c *Client) do(ctx context.Context, in call) (success, error) {
 	return x.interpret(resp, raw, readErr)
 }
 
-// trace records the connection of the request.
+// trace returns a context that records the request's connection.
 func (x *exchange) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
@@ -98,15 +98,16 @@ func (x *exchange) trace(ctx context.Context) context.Context {
 	})
 }
 
-// mark records the bytes that the connection has written before the first body byte. net/http has flushed the request
-// head at this point, so all later bytes are body.
+// mark records how many bytes the connection has written before the first body byte. net/http has flushed the request
+// head at this point, so all later bytes belong to the body.
 func (x *exchange) mark() {
 	if own := x.conn.Load(); own != nil {
 		x.head.Store(own.written.Load())
 	}
 }
 
-// failTransport classifies a call without a response. cause is the error of the context, nil if it has not ended.
+// failTransport returns the error of a call without a response. cause is the context's error, or nil if the context
+// has not ended.
 func (x *exchange) failTransport(err, cause error) error {
 	started, hookErr, localErr := x.body.seal()
 	phase := PhaseUnsent
@@ -126,18 +127,18 @@ func (x *exchange) failTransport(err, cause error) error {
 	}
 }
 
-// fail sets the fields that every error has.
+// fail fills in the fields that every error has, and returns e.
 func (x *exchange) fail(e *Error) error {
 	e.Op = x.op
 	e.Latency = time.Since(x.start)
 	return e
 }
 
-// readResponse reads the whole body, up to limit bytes. net/http decompresses it.
+// readResponse reads the whole body, which net/http has decompressed. A body larger than limit bytes is an error.
 func readResponse(resp *http.Response, limit int64) ([]byte, error) {
-	defer func() { _ = resp.Body.Close() }() // the body is complete or given up
+	defer func() { _ = resp.Body.Close() }() // the body was read completely or has failed
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return nil, nil // the body is the connection itself and does not end
+		return nil, nil // 101: the body is the connection and never ends
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {

@@ -29,15 +29,16 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// UploadRequest puts a track into a slot of the account's catalog. An upload overwrites the slot. AudD bills every
-// upload, and cannot list, read or delete slots.
+// UploadRequest describes a track to store in a slot of the account's catalog. An upload overwrites the slot. AudD
+// bills every upload, and has no calls to list, read or delete slots.
 type UploadRequest struct {
 	Audio      Audio
 	AudioID    int64 // the slot, chosen by the caller
 	BeforeBody BeforeBody
 }
 
-// Upload sends one track. Its error is always an *Error. After an error with PhaseSent the track may have arrived.
+// Upload sends one track. The error is always an *Error. If its phase is PhaseSent, AudD may have stored and billed
+// the track.
 func (c *Client) Upload(ctx context.Context, in UploadRequest) (Meta, error) {
 	r, err := c.do(ctx, call{
 		op: "upload", url: c.base + "upload/", timeout: c.cfg.Timeouts.Upload, limit: maxResponse,
@@ -46,7 +47,7 @@ func (c *Client) Upload(ctx context.Context, in UploadRequest) (Meta, error) {
 	return r.meta, err
 }
 
-// CheckToken returns nil if AudD accepts the token. It lists the account's streams, which AudD does not bill. Its
+// CheckToken returns nil if AudD accepts the token. It lists the account's streams, which AudD does not bill. The
 // error is always an *Error.
 func (c *Client) CheckToken(ctx context.Context) error {
 	_, err := c.do(ctx, call{op: "getStreams", url: c.base + "getStreams/", timeout: c.cfg.Timeouts.Check, limit: maxResponse})

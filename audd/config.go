@@ -11,30 +11,31 @@ import (
 
 // Config configures a Client. Start from DefaultConfig.
 type Config struct {
-	// Token returns the API token. Every call calls it once, concurrently, so the token can change at any time. White
-	// space around the token is removed. Required.
+	// Token returns the API token. It is called once per call, also concurrently, so the token can change at any time.
+	// Surrounding white space is removed. Required.
 	Token func() string
-	// BaseURL is the URL of recognize and the parent of upload/ and getStreams/. Default https://api.audd.io/.
+	// BaseURL is the recognize endpoint. The upload/ and getStreams/ endpoints are below it. Default
+	// https://api.audd.io/.
 	BaseURL string
-	// EnterpriseURL is the URL of the enterprise endpoint. Default https://enterprise.audd.io/.
+	// EnterpriseURL is the enterprise endpoint. Default https://enterprise.audd.io/.
 	EnterpriseURL string
 	Timeouts      Timeouts
-	// Transport sends the requests. An *http.Transport is cloned and restricted to HTTP/1.1; any other RoundTripper is
-	// used unchanged. nil = a transport for many concurrent calls, with the proxy of the environment.
+	// Transport sends the requests. An *http.Transport is cloned and restricted to HTTP/1.1. Any other RoundTripper is
+	// used unchanged. nil means a transport for many concurrent calls that uses the environment's proxy.
 	Transport http.RoundTripper
 	UserAgent string // default "reprise"
 }
 
-// Timeouts bound one whole call each: connecting, sending and reading the response. AudD may finish and bill a call
-// that timed out here. Each must be more than 0.
+// Timeouts limit how long one call may take, including connecting, sending and reading the response. AudD may still
+// finish and bill a call that has timed out. Each timeout must be more than 0.
 type Timeouts struct {
-	Recognize  time.Duration // default 60 s; a usual call takes less than 2 s
-	Enterprise time.Duration // default 1 h; grows with the audio
-	Upload     time.Duration // default 10 min, because AudD's SDKs use 60 s, which a large track on a slow link exceeds
-	Check      time.Duration // default 15 s; of CheckToken
+	Recognize  time.Duration // default 60 s; most calls take less than 2 s
+	Enterprise time.Duration // default 1 h; a call takes longer for longer audio
+	Upload     time.Duration // default 10 min, for a large track on a slow link
+	Check      time.Duration // default 15 s; used by CheckToken
 }
 
-// DefaultConfig returns the default configuration, which lacks only the token.
+// DefaultConfig returns the default configuration. The caller must set Token.
 func DefaultConfig() Config {
 	return Config{
 		BaseURL:       "https://api.audd.io/",
@@ -48,7 +49,7 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	var errs []error
 	if c.Token == nil {
-		errs = append(errs, errors.New("field Token: must be a function that returns the API token"))
+		errs = append(errs, errors.New("field Token: required"))
 	}
 	errs = append(errs, validateURL("BaseURL", c.BaseURL), validateURL("EnterpriseURL", c.EnterpriseURL))
 	for _, t := range []struct {

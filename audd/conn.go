@@ -8,11 +8,12 @@ import (
 )
 
 // responseGrace is how long a failed write waits for a response. A server that refuses a body (413) responds and
-// closes the connection during the send. Without the wait, net/http reports the failed write and drops the response.
+// closes the connection while the body is being sent. Without the wait, net/http reports the failed write and drops
+// the response.
 const responseGrace = 250 * time.Millisecond
 
-// conn counts the bytes that were written to a connection. A count of body reads is not enough: on a kept-alive
-// connection that the server has closed, net/http reads the body into a buffer and sends none of it.
+// conn counts the bytes written to a connection. Counting body reads is not enough. If the server has closed a
+// kept-alive connection, net/http reads the body into a buffer but sends none of it.
 type conn struct {
 	net.Conn
 
@@ -31,7 +32,7 @@ func newConn(c net.Conn) *conn {
 	return &conn{Conn: c, closing: make(chan struct{}), readDone: make(chan struct{})}
 }
 
-// Write counts the written bytes. The first failure waits until the response is read.
+// Write counts the written bytes. The first failed write waits for the response, at most responseGrace.
 func (c *conn) Write(p []byte) (int, error) {
 	c.writing.Add(1)
 	n, err := c.Conn.Write(p)
@@ -58,7 +59,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // as in Write
 }
 
-// Close closes the connection and ends the wait of a failed write.
+// Close closes the connection. A failed write stops waiting for the response.
 func (c *conn) Close() error {
 	c.once.Do(func() { close(c.closing) })
 	err := c.Conn.Close()
@@ -66,13 +67,13 @@ func (c *conn) Close() error {
 	return err //nolint:wrapcheck // as in Write
 }
 
-// untouchedSince reports whether nothing was written since mark and nothing can be written later; false = unknown. It
-// checks isClosed first, because no write succeeds after Close.
+// untouchedSince reports whether nothing was written since mark and nothing can be written later. false means
+// unknown. It checks isClosed first, because no write succeeds after Close.
 func (c *conn) untouchedSince(mark int64) bool {
 	return c.isClosed.Load() && c.writing.Load() == 0 && c.written.Load() == mark
 }
 
-// ownConn returns the conn below TLS, nil if another package has dialled.
+// ownConn returns the conn below TLS, or nil if another package dialled the connection.
 func ownConn(c net.Conn) *conn {
 	for c != nil {
 		if own, ok := c.(*conn); ok {

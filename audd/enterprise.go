@@ -15,10 +15,10 @@ type EnterpriseRequest struct {
 	Audio            Audio
 	Skip             *int  // chunks to skip after every scanned run; nil = AudD's default
 	Every            *int  // chunks per scanned run; nil = AudD's default
-	Limit            *int  // most chunks (AudD's sources disagree on the unit); nil = no limit
-	SkipFirstSeconds int   // excludes UseTimecode
+	Limit            *int  // scan at most this many chunks (AudD's documents disagree on the unit); nil = no limit
+	SkipFirstSeconds int   // cannot be combined with UseTimecode
 	UseTimecode      bool  // start at the time in a video URL
-	AccurateOffsets  *bool // positions within the chunks; nil = true
+	AccurateOffsets  *bool // return each song's position within its chunk; nil = true
 	BeforeBody       BeforeBody
 }
 
@@ -33,14 +33,14 @@ type EnterpriseResult struct {
 // Chunk is one scanned piece of the recording.
 type Chunk struct {
 	Offset time.Duration // position in the recording; 0 if it is unreadable
-	// Songs are alternative candidates, none if nothing was recognised. Song.Extra holds score, and with accurate
-	// offsets start_offset and end_offset in milliseconds from Offset.
+	// Songs are alternative candidates, empty if nothing was recognised. Song.Extra has the score and, with accurate
+	// offsets, start_offset and end_offset in milliseconds from Offset.
 	Songs []Song
 }
 
-var errStart = errors.New("SkipFirstSeconds and UseTimecode exclude each other")
+var errStart = errors.New("SkipFirstSeconds and UseTimecode cannot be combined")
 
-// Enterprise sends a recording to the enterprise endpoint. Its error is always an *Error.
+// Enterprise sends a recording to the enterprise endpoint. The error is always an *Error.
 func (c *Client) Enterprise(ctx context.Context, in EnterpriseRequest) (EnterpriseResult, error) {
 	if in.SkipFirstSeconds > 0 && in.UseTimecode {
 		return EnterpriseResult{}, &Error{Op: "enterprise", Kind: KindLocal, Phase: PhaseUnsent, Err: errStart}
@@ -100,7 +100,7 @@ func decodeEnterprise(r success) EnterpriseResult {
 	return out
 }
 
-// decodeChunk returns the chunk and the number of its unreadable parts, nil if members describe no chunk.
+// decodeChunk returns the chunk and the number of unreadable parts. The chunk is nil if members do not describe one.
 func decodeChunk(members map[string]json.RawMessage) (_ *Chunk, bad int) {
 	songsRaw, hasSongs := members["songs"]
 	offset, known := parseOffset(members["offset"])
@@ -125,11 +125,11 @@ func decodeChunk(members map[string]json.RawMessage) (_ *Chunk, bad int) {
 	return chunk, bad
 }
 
-// maxOffset is the largest position in a recording.
+// maxOffset is the largest chunk position that parseOffset accepts.
 const maxOffset = 366 * 24 * time.Hour
 
-// parseOffset reads the position of a chunk: "MM:SS", "HH:MM:SS", "SS" or a number of seconds. Minutes and seconds
-// may exceed 59, and seconds may have a fraction. The result is in whole milliseconds.
+// parseOffset reads a chunk's position: "MM:SS", "HH:MM:SS", "SS" or a number of seconds. Minutes and seconds may
+// exceed 59, and seconds may have a fraction. The result is rounded to milliseconds.
 func parseOffset(raw json.RawMessage) (time.Duration, bool) {
 	text, _ := scalar(raw)
 	parts := strings.Split(strings.TrimSpace(text), ":")

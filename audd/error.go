@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Phase is how far a call got. An unsent call is free, a sent call may be billed, and the response says what happened
-// to an answered call.
+// Phase is how far a call got. An unsent call is free. A sent call may be billed. The response of an answered call
+// says what happened.
 type Phase string
 
-// The closed set of phases.
+// All phases.
 const (
 	PhaseUnsent   Phase = "unsent"   // no byte of the request body was sent
 	PhaseSent     Phase = "sent"     // bytes of the body were sent, and no complete response was read
@@ -20,28 +20,28 @@ const (
 // Kind is why a call failed.
 type Kind string
 
-// The closed set of kinds.
+// All kinds.
 const (
 	// KindTransport means that the network failed or the timeout passed.
 	KindTransport Kind = "transport"
-	// KindLocal means that the request could not be built: the audio is unreadable or has another size than announced,
-	// or fields exclude each other.
+	// KindLocal means that the request could not be built. The audio is unreadable, its size differs from the announced
+	// size, or two fields cannot be combined.
 	KindLocal Kind = "local"
 	// KindHook means that BeforeBody returned an error. The phase is unsent.
 	KindHook Kind = "hook"
-	// KindCode means that AudD returned an error code. HTTPStatus is set, except for code 901 of a call without a token,
-	// which is unsent.
+	// KindCode means that AudD returned an error code. HTTPStatus is set, except if the caller has no token. Such a call
+	// fails with code 901 and is unsent.
 	KindCode Kind = "code"
-	// KindHTTP means a response other than 2xx without an AudD code. A redirect is one.
+	// KindHTTP means a response with a status other than 2xx and without an AudD code, for example a redirect.
 	KindHTTP Kind = "http"
 	// KindBody means an unreadable 2xx response: not JSON, without status, an error without a code, too large, or
-	// incomplete. The phase of an incomplete response is sent.
+	// incomplete. After an incomplete response the phase is PhaseSent.
 	KindBody Kind = "body"
 )
 
-// Error is the error of every failed call. Its text and the text of Err are valid UTF-8 without the token and without
-// URL queries. Err wraps the cause (a hook's error, a *net.OpError) for errors.Is and errors.As. The cause keeps its
-// own text, so log the *Error, not the cause.
+// Error is returned by every failed call. Its text and the text of Err are valid UTF-8 and contain neither the token
+// nor URL queries. Err wraps the cause (a hook's error, a *net.OpError) for errors.Is and errors.As. The text of the
+// cause itself may contain secrets, so log the *Error, not the cause.
 type Error struct {
 	Op         string        // "recognize", "enterprise", "upload" or "getStreams"
 	Kind       Kind          // why the call failed
@@ -52,7 +52,7 @@ type Error struct {
 	RetryAfter time.Duration // 0 if the response has none; at most 30 days
 	RequestID  string        // X-Request-Id of the response, for AudD's support
 	Message    string        // AudD's error_message without secrets, at most 300 bytes
-	Branded    bool          // a block (19, 20, 31337) that contains a song
+	Branded    bool          // code 19, 20 or 31337 with a "song" that is a notice
 	Latency    time.Duration // from the start of the call to its end
 	Err        error         // the cause, nil if the response is the cause
 }

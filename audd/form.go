@@ -17,8 +17,8 @@ type form struct {
 	source      io.Closer // nil without a file
 }
 
-// newForm builds the body: the token, the fields, then the audio, which may be nil. It does not use mime/multipart,
-// because the length must be known before the body is written.
+// newForm builds the body from the token, the fields and the audio, in this order. audio may be nil. mime/multipart
+// is not used because the length must be known before the body is written.
 func newForm(token string, fields []field, audio *Audio) (form, error) {
 	var src io.ReadCloser
 	var size int64
@@ -32,7 +32,7 @@ func newForm(token string, fields []field, audio *Audio) (form, error) {
 			all = append(all, field{"url", audio.URL})
 		}
 	}
-	boundary := rand.Text() // 130 random bits, which occur in no audio
+	boundary := rand.Text() // 130 random bits, so no audio contains them by chance
 	begin := "--" + boundary + "\r\nContent-Disposition: form-data; name=\""
 	end := "--" + boundary + "--\r\n"
 	var head strings.Builder
@@ -54,5 +54,5 @@ func newForm(token string, fields []field, audio *Audio) (form, error) {
 	return out, nil
 }
 
-// quoteEscaper escapes a file name as mime/multipart does. fileName has removed line breaks.
+// quoteEscaper escapes a file name as mime/multipart does. It need not escape line breaks, which fileName removes.
 var quoteEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// RecognizeRequest describes a short clip. AudD analyses its first 12 seconds.
+// RecognizeRequest describes a short clip. AudD analyses only its first 12 seconds.
 type RecognizeRequest struct {
 	Audio      Audio
 	Return     []string // metadata providers: apple_music, spotify, deezer, musicbrainz
@@ -22,7 +22,7 @@ type Recognition struct {
 	Raw  json.RawMessage // AudD's result value; "null" if there is no match
 }
 
-// Recognize sends one clip to the standard endpoint. Its error is always an *Error.
+// Recognize sends one clip to the recognize endpoint. The error is always an *Error.
 func (c *Client) Recognize(ctx context.Context, in RecognizeRequest) (Recognition, error) {
 	var fields []field
 	if len(in.Return) > 0 {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// The AudD codes that this package handles. The caller interprets all other codes.
+// AudD codes that this package handles. The caller interprets all others.
 const (
 	codeBlocked       = 19
 	codeNeedsUpdate   = 20
@@ -32,7 +32,7 @@ type Meta struct {
 	HTTPStatus int
 	RequestID  string        // X-Request-Id, for AudD's support
 	Latency    time.Duration // from the start of the call to the end of the response
-	Warning    string        // code 51 (deprecated parameter) or unreadable fields; "" = none
+	Warning    string        // reports code 51 (deprecated parameter) or unreadable fields; "" = none
 }
 
 func (m *Meta) warn(text string) {
@@ -45,10 +45,10 @@ func (m *Meta) warn(text string) {
 // success is a successful response.
 type success struct {
 	meta   Meta
-	result json.RawMessage // "null" if it is missing
+	result json.RawMessage // "null" if the response has no result
 }
 
-// envelope is a body, decoded as far as possible.
+// envelope is a response body, decoded as far as possible.
 type envelope struct {
 	json   bool // valid JSON of any type
 	cut    bool // incomplete JSON
@@ -61,7 +61,7 @@ func openEnvelope(raw []byte) envelope {
 		// Results are stored as JSON text, which must be valid UTF-8.
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	}
-	// A map keeps the case of names and fields of every type. A struct would do neither.
+	// A map is case-sensitive and accepts fields of every type. A struct is neither.
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal(raw, &fields)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -71,7 +71,7 @@ func openEnvelope(raw []byte) envelope {
 	return envelope{json: true, fields: fields}
 }
 
-// failure returns AudD's error code (0 = none) and message. AudD puts them inside or beside the error object.
+// failure returns AudD's error code (0 = none) and message. AudD sends them inside the error object or beside it.
 func (e envelope) failure() (code int, message string) {
 	inner := object(e.fields["error"])
 	for _, from := range []map[string]json.RawMessage{inner, e.fields} {
@@ -90,7 +90,8 @@ func (e envelope) failure() (code int, message string) {
 	return code, message
 }
 
-// interpret turns an HTTP response into a success or an *Error. readErr is the scrubbed error of an incomplete body.
+// interpret returns the success or the *Error that an HTTP response describes. readErr is the scrubbed error of an
+// incomplete body.
 func (x *exchange) interpret(resp *http.Response, raw []byte, readErr error) (success, error) {
 	status := resp.StatusCode
 	ok := status >= 200 && status < 300
@@ -134,7 +135,7 @@ func (x *exchange) interpret(resp *http.Response, raw []byte, readErr error) (su
 	return success{}, x.fail(e)
 }
 
-// unreadable returns the phase and the error of a 2xx response without a result.
+// unreadable returns the phase and the error for a 2xx response without a result.
 func (e envelope) unreadable(word string) (Phase, error) {
 	switch {
 	case e.cut:
@@ -148,7 +149,7 @@ func (e envelope) unreadable(word string) (Phase, error) {
 	}
 }
 
-// succeed builds the success from the facts that interpret collected in e.
+// succeed returns the success, with the fields that interpret collected in e.
 func (x *exchange) succeed(e *Error, result json.RawMessage, warning string) success {
 	if len(result) == 0 {
 		result = json.RawMessage("null")
@@ -159,7 +160,8 @@ func (x *exchange) succeed(e *Error, result json.RawMessage, warning string) suc
 	}
 }
 
-// branded reports whether a block contains a song, such as "Sorry" by "your IP was blocked".
+// branded reports whether a block's result has a song. AudD uses the song as a notice, such as "Sorry" by "your IP
+// was blocked".
 func branded(code int, result json.RawMessage) bool {
 	switch code {
 	case codeBlocked, codeNeedsUpdate, codeSecurityBlock:

@@ -11,8 +11,9 @@ import (
 // maxRetryAfter is the longest wait that retryAfter returns.
 const maxRetryAfter = 30 * 24 * time.Hour
 
-// retryAfter returns Retry-After, which is a number of seconds or an HTTP date, rounded up to whole seconds; 0 = none.
-// A date counts from the response's Date header, if there is one, because the two clocks may differ.
+// retryAfter returns the Retry-After header, rounded up to whole seconds; 0 = none. The header is a number of seconds
+// or an HTTP date. A date is compared with the response's Date header if it has one, because the two clocks may
+// differ.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	raw := strings.TrimSpace(h.Get("Retry-After"))
 	if raw == "" {

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// AudD sends codes and numbers as numbers or strings, and the data of its providers in any type. The functions below
-// accept both and return no errors.
+// AudD sends codes and numbers as JSON numbers or as strings, and its providers' data in any type. The functions
+// below accept all types and return no errors.
 
-// isNull reports whether the value is missing or null.
+// isNull reports whether raw is missing or null.
 func isNull(raw json.RawMessage) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// scalar returns the text of a string, number or boolean; false for other types.
+// scalar returns the text of a string, number or boolean. It returns false for other types.
 func scalar(raw json.RawMessage) (string, bool) {
 	raw = bytes.TrimSpace(raw)
 	if isNull(raw) || raw[0] == '{' || raw[0] == '[' {
@@ -31,7 +31,7 @@ func scalar(raw json.RawMessage) (string, bool) {
 	return s, err == nil
 }
 
-// integer returns a whole number that was sent as a number (900, 900.0) or a string.
+// integer returns a whole number that AudD sent as a number (900, 900.0) or as a string.
 func integer(raw json.RawMessage) (int64, bool) {
 	s, _ := scalar(raw)
 	s = strings.TrimSpace(s)
@@ -45,7 +45,7 @@ func integer(raw json.RawMessage) (int64, bool) {
 	return int64(f), true
 }
 
-// object returns the members of a JSON object, nil for other types.
+// object returns the members of a JSON object, or nil for other types.
 func object(raw json.RawMessage) map[string]json.RawMessage {
 	var out map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &out); err != nil {
@@ -54,7 +54,7 @@ func object(raw json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// array returns the elements of a JSON array; false for other types.
+// array returns the elements of a JSON array. It returns false for other types.
 func array(raw json.RawMessage) ([]json.RawMessage, bool) {
 	var out []json.RawMessage
 	err := json.Unmarshal(raw, &out)

@@ -13,19 +13,21 @@ import (
 
 const (
 	redacted    = "[redacted]"
-	maxMessage  = 300 // of AudD's message, in bytes
-	maxErrText  = 600 // of a wrapped error, in bytes
-	maxHeaderID = 128 // of a request id, in bytes
-	minSecret   = 6   // bytes; shorter parts of a URL are no secrets
+	maxMessage  = 300 // bytes of AudD's message
+	maxErrText  = 600 // bytes of a wrapped error
+	maxHeaderID = 128 // bytes of a request id
+	minSecret   = 6   // bytes; shorter parts of a URL are not treated as secrets
 )
 
-// anyURL matches URLs in a text.
+// anyURL matches a URL within a text.
 var anyURL = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\x60]+`)
 
-// scrubber removes the secrets of one call from texts: the token, and the user, query and fragment of the audio's URL.
+// scrubber removes one call's secrets from texts. The secrets are the token and the user, query and fragment of the
+// audio's URL.
 type scrubber struct{ token, audioURL string }
 
-// secrets returns the texts to remove, longest first. Only text calls it, because most calls have no text.
+// secrets returns the texts to remove, longest first. It runs only when there is a text to scrub, because most calls
+// have none.
 func (s scrubber) secrets() []string {
 	secrets := append(urlSecrets(s.audioURL), s.token, url.QueryEscape(s.token))
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
@@ -33,7 +35,7 @@ func (s scrubber) secrets() []string {
 	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
 }
 
-// urlSecrets returns the secret parts of a URL that may occur alone in a text.
+// urlSecrets returns the secret parts of a URL, which a text may contain without the rest of the URL.
 func urlSecrets(raw string) []string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -56,7 +58,7 @@ func urlSecrets(raw string) []string {
 	return slices.DeleteFunc(out, func(s string) bool { return len(s) < minSecret })
 }
 
-// text returns in without secrets, as one line of valid UTF-8 of at most limit bytes.
+// text returns in without secrets, as one line of valid UTF-8 with at most limit bytes.
 func (s scrubber) text(in string, limit int) string {
 	if in == "" {
 		return ""
@@ -75,7 +77,7 @@ func (s scrubber) text(in string, limit int) string {
 	return truncate(strings.TrimSpace(out), limit)
 }
 
-// bareURL returns a URL without user, query and fragment.
+// bareURL returns the URL without user, query and fragment.
 func bareURL(raw string) string {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	rest, _, _ = strings.Cut(rest, "?")
@@ -101,7 +103,8 @@ func truncate(s string, limit int) string {
 	return s[:limit]
 }
 
-// scrubbed is an error whose text has no secrets. The wrapped error is for errors.Is and errors.As and keeps its text.
+// scrubbed is an error whose text contains no secrets. Unwrap returns the original error, with its original text, for
+// errors.Is and errors.As.
 type scrubbed struct {
 	text string
 	err  error
@@ -110,13 +113,13 @@ type scrubbed struct {
 func (e *scrubbed) Error() string { return e.text }
 func (e *scrubbed) Unwrap() error { return e.err }
 
-// own wraps an error of the caller (hook, audio), so that errors.Is finds it.
+// own scrubs an error of the caller's code (hook, audio). errors.Is still finds the original.
 func (s scrubber) own(err error) error {
 	return &scrubbed{text: s.text(err.Error(), maxErrText), err: err}
 }
 
-// foreign wraps an error of the network stack. It keeps only the clean text of an error whose text has a secret. It
-// always wraps keep, the error of a context.
+// foreign scrubs a network error. If the error's text contains a secret, only its scrubbed text is kept. keep is the
+// context's error and is always wrapped.
 func (s scrubber) foreign(err error, keep error) error {
 	raw := err.Error()
 	text := s.text(raw, maxErrText)

@@ -2,7 +2,7 @@ package audd
 
 import "encoding/json"
 
-// Song is one recognised song. Every field may be empty: a match in the account's own catalog has only Timecode and
+// Song is one recognised song. Every field may be empty. A match in the account's own catalog has only Timecode and
 // AudioID.
 type Song struct {
 	Artist      string `json:"artist,omitempty"`
@@ -10,17 +10,17 @@ type Song struct {
 	Album       string `json:"album,omitempty"`
 	ReleaseDate string `json:"release_date,omitempty"` // YYYY-MM-DD
 	Label       string `json:"label,omitempty"`
-	Timecode    string `json:"timecode,omitempty"` // MM:SS, position of the audio in the song
+	Timecode    string `json:"timecode,omitempty"` // MM:SS, where in the song the audio starts
 	SongLink    string `json:"song_link,omitempty"`
 	ISRC        string `json:"isrc,omitempty"`     // Startup plan and up
 	UPC         string `json:"upc,omitempty"`      // Startup plan and up
-	AudioID     *int64 `json:"audio_id,omitempty"` // of the account's own catalog; nil for public music
-	// Extra holds all other fields: the providers' data (apple_music, spotify, deezer, musicbrainz), unknown fields,
-	// and the fields above if they have another type.
+	AudioID     *int64 `json:"audio_id,omitempty"` // slot in the account's own catalog; nil for public music
+	// Extra has all other fields: the providers' data (apple_music, spotify, deezer, musicbrainz), unknown fields, and
+	// any field above whose type is unexpected.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
-// decodeSong reads a song and removes the fields that it reads from members.
+// decodeSong reads a song from members and deletes the members that it has read.
 func decodeSong(members map[string]json.RawMessage) Song {
 	var s Song
 	for name, into := range map[string]*string{

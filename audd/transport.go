@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// newTransport returns the transport of a client. It uses HTTP/1.1 only, and its connections count written bytes.
-// With HTTP/1.1 and a nil GetBody, net/http never repeats a request, and a connection serves one call at a time.
+// newTransport returns a client's transport. It uses HTTP/1.1 only and its connections count written bytes. With
+// HTTP/1.1 and a nil GetBody, net/http never repeats a request, and a connection serves one call at a time.
 func newTransport(given http.RoundTripper) http.RoundTripper {
 	t, ok := given.(*http.Transport)
 	switch {
@@ -18,8 +18,8 @@ func newTransport(given http.RoundTripper) http.RoundTripper {
 		t = &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			MaxIdleConns:        512,
-			MaxIdleConnsPerHost: 128,              // a worker has 64 slots for recognize, and paths share a host
-			IdleConnTimeout:     30 * time.Second, // shorter than that of most servers, so the client closes first
+			MaxIdleConnsPerHost: 128,              // a worker has 64 slots for recognize, and other paths use the same host
+			IdleConnTimeout:     30 * time.Second, // shorter than most servers' timeout, so the client closes first
 			TLSHandshakeTimeout: 10 * time.Second,
 		}
 	case !ok:

@@ -1,8 +1,8 @@
--- Part of exchange and check: decides whether one call may go. A call takes something from every gate of one source, or
--- from none.
+-- Part of exchange and check: decides whether a call may start. A call is charged to every gate of one source, or to
+-- none.
 
--- Collects the gates that a call in a lane must pass, in their order. It runs once per lane and script, after the
--- settles, because they change what AIMD allows.
+-- Stores in a lane the gates that its calls must pass, in order. It runs once per lane and script, and after the
+-- settles, because a settle may change the AIMD limits.
 function M.gates(lane)
   lane.permits, lane.rates, lane.budgets = {}, {}, {}
   local st, group = lane.st, lane.group_st
@@ -38,12 +38,12 @@ function M.rate_gate(lane, gate, per_minute, burst)
   if per_minute <= 0 then return end
   local interval = 60000000 / per_minute
   gate.interval, gate.burst = interval, max(1, burst)
-  gate.ahead = min(request.lookahead_us, 15000 + 1.5 * interval) -- how far ahead a start may be promised, µs
-  gate.farthest = gate.of_units and DAY * 1000 or (gate.burst + 2) * interval + 2000000 -- µs; one call may need very many units
+  gate.ahead = min(request.lookahead_us, 15000 + 1.5 * interval) -- µs; latest start that is granted, counted from now
+  gate.farthest = gate.of_units and DAY * 1000 or (gate.burst + 2) * interval + 2000000 -- µs; a day for units, because one call may need many
   lane.rates[#lane.rates + 1] = gate
 end
 
--- Adds the unit budgets of the day and the month of a scope whose limits are in st.
+-- Adds a scope's daily and monthly unit budgets. st has the scope's limits.
 function M.budget_gates(lane, gate_prefix, scope, st)
   for _, unit in ipairs({ 'day', 'month' }) do
     local cap = num(st, 'limit_units_per_' .. unit)
@@ -58,23 +58,23 @@ function M.budget_gates(lane, gate_prefix, scope, st)
   end
 end
 
--- Returns the one of the caller's periods that contains now, or nil if the clocks differ by more than the periods cover.
--- Redis's clock decides, so that all workers charge the same period.
+-- Returns the caller's period that contains now, or nil if none does because the clocks differ too much. now is
+-- Redis's clock, so all workers charge the same period.
 function M.current_period(periods)
   for i = 1, #periods do
     if now >= periods[i].starts_at and now < periods[i].ends_at then return periods[i] end
   end
 end
 
--- Returns a refusal if too many calls are in flight, else nil. When the next of them ends is unknown, so the caller
--- waits for about the time between two ends.
+-- Returns a refusal if too many calls are in flight, else nil. The next call's end is unknown, so the wait is an
+-- estimate: latency divided by the limit.
 function M.check_permit(gate, lane, call)
   if num(gate.st, gate.field) < gate.limit then return end
   local gap = min(5000000, max(5000, max(num(lane.st, 'latency_ms'), 50) * 1000 / gate.limit))
   return M.refuse(gate.gate, min(5000, M.place(gate.st, gate.field, now_us + gap, gap, call.random_a)), false, false)
 end
 
--- Moves trial.start to when the rate allows the call, or returns a refusal if that is too far ahead.
+-- Moves trial.start to the time at which the rate allows the call. Returns a refusal if that time is too far ahead.
 function M.check_rate(gate, trial)
   local n = gate.of_units and trial.call.units or 1
   if n <= 0 then return end
@@ -85,7 +85,7 @@ function M.check_rate(gate, trial)
   trial.start = max(trial.start, start)
 end
 
--- Returns a refusal if the budget does not have the call's units, else nil. It adds a budget that is not seeded to
+-- Returns a refusal if the budget has fewer units left than the call needs, else nil. An unseeded budget is added to
 -- trial.missing.
 function M.check_budget(gate, trial)
   local call, budget = trial.call, M.budget(gate.name)
@@ -93,7 +93,7 @@ function M.check_budget(gate, trial)
   if call.units > gate.cap then return M.refuse('units_too_many', UNTIL_RESUMED, true, true) end
   if not M.is_seeded(budget) then
     local hold = M.recovery_hold()
-    if hold > 0 then return M.refuse('units', hold, false, false) end -- the units reserved by calls in flight are not known yet
+    if hold > 0 then return M.refuse('units', hold, false, false) end -- the units of calls in flight are still unknown
     trial.missing = trial.missing or {}
     trial.missing[#trial.missing + 1] = gate.name
   elseif num(budget, 'reserved') + num(budget, 'spent') + call.units > gate.cap then
@@ -101,7 +101,7 @@ function M.check_budget(gate, trial)
   end
 end
 
--- Returns nil if all gates of one source admit the call, else the first refusal. trial.failure says why no decision is
+-- Returns nil if all gates of one source admit the call, else the first refusal. Sets trial.failure if no decision is
 -- possible.
 function M.try(trial, source)
   local call = trial.call
@@ -123,7 +123,7 @@ function M.try(trial, source)
   return refusal or trial.missing and M.refuse('missing', 0, true, false)
 end
 
--- Charges all gates of the source that was tried last.
+-- Charges the call to all gates of the source that try tested last.
 function M.take(trial, record, source)
   local call, lane = trial.call, trial.lane
   for i = 1, #lane.rates do
@@ -144,8 +144,8 @@ function M.take(trial, record, source)
   M.save(call.key)
 end
 
--- Counts the unsettled attempt of the task as a crash. If it is this very attempt, it was never sent: its reply was lost
--- for longer than a permit lives. Then it is not counted.
+-- Counts the task's unsettled attempt as a crash. If the unsettled attempt is the calling attempt, it is not counted,
+-- because its call was never sent: the worker did not get the reply before the permit expired.
 function M.record_lost(record, call)
   M.release(call.key, record)
   M.forfeit(record)
@@ -163,7 +163,7 @@ end
 local HISTORY = { 'counted', 'possibly_billed', 'failures_in_row', 'same_outcome', 'throttles', 'last_outcome', 'spent_ms', 'first_failure_at',
   'failed_source', 'source_failures' }
 
--- Starts a new record for a higher generation of the task.
+-- Clears the record's history for a higher generation of the task.
 function M.start_generation(record, generation)
   for i = 1, #HISTORY do record[HISTORY[i]] = nil end
   record.generation = generation
@@ -174,7 +174,7 @@ function M.granted(record)
   return { result = 'granted', start_in_us = max(0, start - now_us), record = record }
 end
 
--- Returns the reply to one acquire (see exchange.lua). is_ended means that the task has its verdict.
+-- Returns the reply to one acquire (see exchange.lua). is_ended means that the task already has its final verdict.
 function M.acquire(call, is_ended)
   local record = M.record(call.key)
   if M.is_settled(record, call.attempt) then return { result = 'attempt_settled' } end

@@ -1,7 +1,7 @@
--- Part of exchange and check: the concurrency and the request rate that the fleet learns from the throttles of a
--- source+path. Fields that end in _milli are ×1000. Rates are per minute. aimd_cap is 0 where AIMD is off.
+-- Part of exchange and check: AIMD learns the concurrency and the request rate of a source+path from its throttles.
+-- Fields that end in _milli are ×1000. Rates are per minute. aimd_cap is 0 if AIMD is off.
 
--- Returns the configured limit, or the cap of AIMD where there is none.
+-- Returns the configured limit, or the AIMD cap if no limit is configured.
 function M.concurrency_cap(st)
   local configured = num(st, 'limit_concurrency')
   return configured > 0 and configured or num(st, 'aimd_cap')
@@ -21,7 +21,7 @@ function M.request_rate_of(st)
   return per_minute, num(st, 'limit_request_burst')
 end
 
--- Counts a success, and measures the rate of successes over about a second.
+-- Counts a success. Measures the success rate over windows of about one second.
 function M.measure(st)
   local from = num(st, 'success_window_at')
   M.add(st, 'success_count', 1)
@@ -31,14 +31,15 @@ function M.measure(st)
   elseif now - from >= 1000 then
     local rate, old = num(st, 'success_count') * 60000000 / (now - from), num(st, 'success_rate_milli')
     put(st, 'success_rate_milli', old == 0 and rate or (old + rate) / 2)
-    put(st, 'best_success_rate_milli', max(rate, num(st, 'best_success_rate_milli') * 0.97)) -- forgets slowly
+    put(st, 'best_success_rate_milli', max(rate, num(st, 'best_success_rate_milli') * 0.97)) -- decays by 3 % per window
     put(st, 'success_window_at', now)
     put(st, 'success_count', 0)
   end
 end
 
--- Grows the learned rate. A coarse guess grows fast. Below the rate of the last cut it grows by 2 % a second. Above, it
--- grows slowly at first, and faster the longer no throttle comes. A rate that is not used up does not grow.
+-- Grows the learned rate. A coarse guess grows by 12 % a second. Below the rate of the last cut the growth is 2 % a
+-- second. Above it, growth starts slowly and doubles every 5 s without a throttle. A rate that is not used up does
+-- not grow.
 function M.grow_rate(st)
   local rate, last = num(st, 'learned_rate_milli'), num(st, 'rate_grown_at')
   if rate == 0 then return end
@@ -46,7 +47,7 @@ function M.grow_rate(st)
   local seconds = min(1, max(0, (now - last) / 1000))
   if num(st, 'success_rate_milli') < 0.7 * rate then return end
   local since_cut = max(0, now - num(st, 'cut_at')) / 1000
-  local growth = min(0.12, 0.003 * 2 ^ (since_cut / 5)) -- a second; doubles every 5 s without a throttle
+  local growth = min(0.12, 0.003 * 2 ^ (since_cut / 5)) -- per second
   if num(st, 'rate_is_coarse') == 1 then
     growth = 0.12
   elseif rate < num(st, 'rate_at_cut_milli') * 0.99 then
@@ -75,7 +76,7 @@ function M.grow(st)
   put(st, 'learned_concurrency_milli', min(learned, cap))
 end
 
--- Lowers the learned rate. The first guess is the number of calls in flight divided by the latency.
+-- Lowers the learned rate. The first guess is the calls in flight divided by the latency.
 function M.cut_rate(st, in_flight)
   local rate, recent = num(st, 'learned_rate_milli'), now - num(st, 'cut_at') < 1500
   if rate == 0 then
@@ -84,20 +85,20 @@ function M.cut_rate(st, in_flight)
     put(st, 'rate_is_coarse', 1)
   end
   local best, coarse = num(st, 'best_success_rate_milli'), num(st, 'rate_is_coarse') == 1
-  if best > 0 and rate > best * 1.1 and not coarse then rate = best * 1.05 end -- the concurrency was the bottleneck, not the rate
+  if best > 0 and rate > best * 1.1 and not coarse then rate = best * 1.05 end -- concurrency, not this rate, limited the calls
   put(st, 'rate_at_cut_milli', rate)
   put(st, 'rate_grown_at', now)
   put(st, 'learned_rate_milli', max(1000, rate * ((recent or coarse) and 0.95 or 0.98)))
   if not recent then put(st, 'rate_is_coarse', 0) end
 end
 
--- Lowers the concurrency limit and the rate, once per congestion event. Returns false without a change if the throttled
--- call was admitted before the last cut.
+-- Lowers the learned concurrency and rate, once per congestion event. Returns false and changes nothing if the
+-- throttled call was admitted before the last cut.
 function M.cut(st, admitted_at)
   local last = num(st, 'cut_at')
   if admitted_at <= last and last <= now then return false end
   if num(st, 'aimd_cap') > 0 then
-    local throttled = num(st, 'throttle_share_milli') + 50 -- of the recent answers
+    local throttled = num(st, 'throttle_share_milli') + 50 -- share of recent responses, ×1000
     put(st, 'throttle_share_milli', min(1000, throttled))
     local used = min(num(st, 'learned_concurrency_milli'), max(1, num(st, 'in_flight')) * 1000)
     put(st, 'concurrency_at_cut_milli', used)
@@ -109,7 +110,7 @@ function M.cut(st, admitted_at)
   return true
 end
 
--- Starts again with the smallest concurrency, after the source was blocked.
+-- Resets the learned concurrency to the floor and starts the slow start, after the source was blocked.
 function M.restart_from_floor(st)
   put(st, 'learned_concurrency_milli', num(M.state('tuning'), 'aimd_floor') * 1000)
   put(st, 'slow_start', 1)

@@ -1,14 +1,13 @@
--- Part of exchange, check and halt: what blocks a whole source+path. Throttle, halt and breaker each have their own
--- end. After a breaker or a halt one call is the half-open probe. Its permit lives by renewal like any other.
+-- Part of exchange, check and halt: what blocks a whole source+path. Throttle, halt and breaker end independently of
+-- each other. After a breaker or a halt, one call is the half-open probe. Its permit is renewed like any other.
 
-local UNTIL_RESUMED = DAY -- wait of a block that only an operator ends: admission.UntilResumed
+local UNTIL_RESUMED = DAY -- wait for a block that only an operator ends; equals admission.UntilResumed
 
--- Returns a refusal. wait is in ms; blocked means that the source is blocked, not merely busy; permanent means that
--- waiting never helps.
+-- Returns a refusal. wait is in ms. blocked means that the source is blocked, not only busy. permanent means that no
+-- wait helps.
 function M.refuse(gate, wait, blocked, permanent) return { gate = gate, wait = wait, blocked = blocked, permanent = permanent } end
 
--- Reports whether the probing attempt still holds its permit. An attempt of the same task on another source does not
--- count.
+-- Reports whether the probe still holds its permit. An attempt of the same task on another source does not count.
 function M.is_probing(st)
   local key, attempt = string.match(text(st, 'probe'), '^(%S+) (%S+)$')
   if not key then return false end
@@ -16,7 +15,7 @@ function M.is_probing(st)
   return expires_at and expires_at > now and M.record(key).attempt == attempt
 end
 
--- Returns nil and makes this call the probe, or returns a refusal while another call probes.
+-- Makes this call the probe and returns nil, or returns a refusal if another call is the probe.
 function M.half_open(trial, st, gate)
   if M.is_probing(st) then
     return M.refuse(gate, min(5000, max(250, num(st, 'latency_ms'))) + trial.call.random_b % 250, true, false)
@@ -40,7 +39,7 @@ function M.reopen(st)
   put(st, 'not_found_in_row', 0)
 end
 
--- Blocks until a probe may go at probe_at, or until an operator resumes if probe_at is 0.
+-- Blocks the source+path until probe_at, when a probe may start. If probe_at is 0, only an operator ends the block.
 function M.halt(st, reason, by, fingerprint, probe_at)
   M.raise_epoch(st)
   if text(st, 'halt_reason') == '' then put(st, 'halt_at', now) end
@@ -52,7 +51,8 @@ function M.halt(st, reason, by, fingerprint, probe_at)
   if reason == 'authentication' and fingerprint ~= '' then put(st, 'refused_token:' .. fingerprint, now) end
 end
 
--- Returns the refusal of a halt, or nil if this call is its probe. A token that AudD has not refused may probe at once.
+-- Returns a refusal if the source+path is halted, or nil if this call is the probe. If AudD has not refused the
+-- caller's token, the probe may start at once.
 function M.halted(trial, source, st, reason)
   local probe_at, fingerprint = num(st, 'halt_probe_at'), source.fingerprint
   if reason ~= 'authentication' or not fingerprint or fingerprint == text(st, 'halt_fingerprint') then
@@ -62,7 +62,7 @@ function M.halted(trial, source, st, reason)
   return M.half_open(trial, st, 'halt')
 end
 
--- Returns the refusal of an open breaker, or nil if it is closed or this call is its probe.
+-- Returns a refusal if the breaker is open, or nil if it is closed or this call is the probe.
 function M.tripped(trial, st)
   if num(st, 'breaker_open') ~= 1 then return end
   local wait = M.wait_until(num(st, 'breaker_probe_at'), num(M.state('tuning'), 'breaker_cooldown_max'))

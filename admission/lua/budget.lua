@@ -1,14 +1,14 @@
--- Part of exchange, check, renew and seed: unit budgets, budget:<scope>:<period>. A call reserves its units and its
--- settle spends them.
+-- Part of exchange, check, renew and seed: unit budgets, stored in budget:<scope>:<period>. An acquire reserves
+-- units. The settle turns them into spent units.
 
 function M.budget(name) return M.hash('budget:' .. name) end
 
--- Reports whether a budget was seeded. A budget without `spent` was lost or never seeded.
+-- Reports whether a budget was seeded. A budget without the field spent was lost or never seeded.
 function M.is_seeded(budget) return tonumber(budget.values.reserved or 0) and tonumber(budget.values.spent or '') end
 
--- Adds to the reserved and spent units of a comma-separated list of budgets. It stores the time of units that were
--- spent on a missing budget: its seed adds them, because the call rows may have been read before this call's row was
--- written.
+-- Adds to the reserved and spent units of a comma-separated list of budgets. Units that are spent on a missing budget
+-- are stored with their time, and the seed adds them. The seed's caller may have read the call rows before this
+-- call's row was written.
 function M.move_units(names, reserved, spent)
   for name in string.gmatch(names, '[^,]+') do
     local budget = M.budget(name)

@@ -1,11 +1,10 @@
--- check: returns what the gates would reply to a call now. It takes nothing and writes nothing: the changed cache is
--- dropped.
+-- check: returns what the gates would reply to a call now. It charges nothing and writes nothing.
 --
 -- KEYS, ARGV as in prelude.lua. Request: as exchange without settles and acquires, and
 --   call {path, group, units, units_bounded, random_a, random_b}
--- Reply: failure (limits_missing, clock_skew), or sources, in the order of the configuration: [{source, gate (of the
---   refusal), wait_ms (until it may admit), blocked (not merely busy), probe (the call would be the half-open probe)}]
--- A call that no wait would admit counts as admitted, because its task is archived when it is delivered.
+-- Reply: failure (limits_missing, clock_skew), or sources, in configuration order: [{source, gate (of the
+--   refusal), wait_ms (until it may admit), blocked (not only busy), probe (the call would be the half-open probe)}]
+-- A call that no wait admits is reported as admitted, because its task is archived at its next delivery.
 local reply = {}
 for i, source in ipairs(M.allowed_sources(request.call)) do
   local trial = { call = request.call }

@@ -1,8 +1,8 @@
--- exchange: the settles and acquires of one worker in one round trip.
+-- exchange: runs a worker's settles and acquires in one round trip.
 --
 -- KEYS, ARGV as in prelude.lua. Request:
 --   permit_ttl_ms, lookahead_us, source_policy, sources [{name, fingerprint}],
---   days, months [{name, starts_at, ends_at}]: the periods of unit budgets around now, ms
+--   days, months [{name, starts_at, ends_at}]: the unit budgets' periods around now, ms
 --   settles [{key, attempt, source, path, group, units, generation, epoch, admitted_at, budgets (as in the record),
 --     outcome, channel, halt (path | source), probeable, retry_after_ns, counted, possibly_billed, units_used, latency_ns,
 --     backoff_ns, clear_record}]
@@ -11,11 +11,11 @@
 -- Reply: revision of the limits, and replies, one per acquire, by result:
 --   granted: start_in_us, record (keys.go lists its fields; possibly_billed includes this attempt)
 --   refused: gate, source, wait_ms, all_blocked, permanent, reason (of a halt)
---   in_flight: wait_ms until the permit of the other attempt expires
---   missing: now, budgets [name] that must be seeded first
+--   in_flight: wait_ms until the other attempt's permit expires
+--   missing: now, budgets [name] to seed first
 --   limits_missing · attempt_settled · task_ended: no other field
---   clock_skew: the clock of Redis is outside the caller's periods
--- Empty fields are left out.
+--   clock_skew: Redis's clock is outside the caller's periods
+-- Empty fields are omitted.
 local settles, acquires, keys, ended_fields = request.settles or {}, request.acquires or {}, {}, {}
 for i = 1, #settles do keys[#keys + 1] = settles[i].key end
 for i = 1, #acquires do

@@ -1,12 +1,12 @@
--- halt: halts or resumes source+paths, for an operator or for a worker with evidence of its own. A resume sets them
--- half-open, so that the next call is the probe. It does not end a throttle.
+-- halt: halts or resumes source+paths. An operator calls it, or a worker that has found a reason. A resume makes them
+-- half-open, so the next call is the probe. It does not end a throttle.
 --
 -- KEYS, ARGV as in prelude.lua. Request: action (halt | resume), source, path ('' = all), by, and for halt:
---   probe_after_ms (0 = only a resume reopens it), reason, fingerprint (of the refused token, or '')
+--   probe_after_ms (0 = only a resume ends the halt), reason, fingerprint (of the refused token, or '')
 -- Reply: changed, the number of source+paths
 local changed = 0
 
--- Deletes the refused tokens, so that their workers may call again. Returns true if there was one.
+-- Deletes the fingerprints of refused tokens, so their workers may call again. Returns true if there was one.
 local function forget_refused_tokens(scope, st)
   local any = false
   for field in pairs(st.values) do

@@ -1,8 +1,9 @@
--- limits: seeds or changes the limits, and copies them into the state hashes, where decisions read them with the state.
+-- limits: seeds or changes the limits. It copies them into the state hashes, so a decision reads state and limits
+-- together.
 --
--- KEYS, ARGV as in prelude.lua. Request: action (seed = only limits that are missing | set), by, scopes [scope of a
---   source+path or a group], limits [{scope, name, value}], recovery_hold_ms (for which missing unit budgets stay
---   missing, if Redis has no limits at all)
+-- KEYS, ARGV as in prelude.lua. Request: action (seed = only missing limits | set), by, scopes [scope of a
+--   source+path or a group], limits [{scope, name, value}], recovery_hold_ms (how long missing unit budgets are
+--   not seeded if Redis had no limits at all)
 -- Reply: revision
 local key = prefix .. 'limits'
 local tuning = M.state('tuning')

@@ -1,15 +1,15 @@
 -- pause: reads or changes the reasons why a queue is paused.
 --
 -- KEYS, ARGV as in prelude.lua. Request: queue, action (read | add | remove | flag), and for
---   add: reason, ends_in_ms (0 = never by itself), by, evidence
+--   add: reason, ends_in_ms (0 = no end), by, evidence
 --   remove: reason, auto:* or *
---   flag: version (as read last; the action does nothing if it differs), flag (the flag to store), reasons (keep | adopt = add manual
---     | drop = remove all), override_ms (after drop: automatic reasons are not added for this time), by
+--   flag: version (as last read; if it differs, nothing changes), flag (the flag to store), reasons (keep | adopt = add manual
+--     | drop = remove all), override_ms (after drop: no automatic reason is added for this long), by
 -- Reply: flag, version, override_until, changed, reasons [{name, expires_at (0 = never), since, by, evidence}]
 --
 -- keys.go describes pause:<queue>.
 local key = prefix .. 'pause:' .. request.queue
-local values, reasons, changed = M.read_hash('pause:' .. request.queue), {}, false -- reasons are by name
+local values, reasons, changed = M.read_hash('pause:' .. request.queue), {}, false -- reasons: key is the name
 for field, value in pairs(values) do
   local name = string.match(field, '^reason:(.*)$')
   if name then reasons[name] = cjson.decode(value) end
@@ -41,7 +41,7 @@ local override_until = tonumber(values.override_until or '0')
 local reason = request.reason
 if request.action == 'add' and not (is_auto(reason) and override_until > now) then
   local expires_at = request.ends_in_ms > 0 and now + request.ends_in_ms or 0
-  -- The end may become earlier, because the gates may admit calls earlier than expected.
+  -- The end may move earlier, because the gates may admit calls earlier than expected.
   if not reasons[reason] or reasons[reason].expires_at ~= expires_at then set(reason, expires_at, request.evidence) end
 elseif request.action == 'remove' then
   drop(function(name) return reason == '*' or reason == name or reason == 'auto:*' and is_auto(name) end)

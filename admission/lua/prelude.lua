@@ -5,8 +5,8 @@
 -- ARGV 1 key prefix · 2 request, a JSON object
 -- reply: a JSON object or list; its numbers are integers
 --
--- Functions are fields of M. A closure over many locals would cost more than most decisions, because every call of a
--- script makes all its functions anew.
+-- Functions are fields of M. Every script call creates all functions anew. With closures over many locals, this would
+-- take longer than most decisions.
 local M = {}
 local prefix = ARGV[1]
 local request = cjson.decode(ARGV[2])
@@ -16,8 +16,8 @@ local now = math.floor(now_us / 1000)
 local floor, max, min, ceil = math.floor, math.max, math.min, math.ceil
 local DAY = 86400000
 
--- Returns a number as text for Redis. Lua prints 14 digits and microseconds have 16. Some versions of Redis write
--- 100000000 as 1e+8 (redis/redis#13113).
+-- Returns a number as text for Redis. tostring keeps only 14 digits, but microseconds have 16, and some versions of
+-- Redis write 100000000 as 1e+8 (redis/redis#13113).
 local function int(x) return string.format('%.0f', x) end
 
 -- Returns the fields of a hash in Redis.
@@ -27,7 +27,8 @@ function M.read_hash(name)
   return values
 end
 
--- Returns a cached hash. A script reads each hash once and writes its changed fields once, at the end.
+-- Returns a hash from the script's cache. A script reads each hash once and writes its changed fields once, at the
+-- end.
 local hashes = {}
 function M.hash(name)
   local hash = hashes[name]
@@ -61,23 +62,23 @@ end
 
 function M.add(st, field, n) put(st, field, num(st, field) + n) end
 
--- Returns the ms until a moment; 0 if it has passed. A moment more than most ms ahead counts as passed, because a clock
--- that was set back has left it behind.
+-- Returns the ms until a moment, or 0 if it has passed. A moment more than most ms ahead also returns 0, because it
+-- dates from before the clock was set back.
 function M.wait_until(moment, most)
   local left = moment - now
   return left > 0 and left <= most and left or 0
 end
 
--- Returns how many more ms missing unit budgets stay missing, after Redis lost its data.
+-- Returns for how many more ms missing unit budgets are not seeded. The hold starts when Redis has lost its data.
 function M.recovery_hold() return M.wait_until(num(global, 'recovery_hold_until'), DAY) end
 
--- Calls fn(scope, source, path) for every scope that has limits. source and path are nil for group/<name>.
+-- Calls fn(scope, source, path) for every scope that has limits. For group/<name>, source and path are nil.
 function M.each_scope(fn)
   for scope in string.gmatch(text(M.state('tuning'), 'scopes'), '[^,]+') do fn(scope, string.match(scope, '^([^:]+):([^:]+)$')) end
 end
 
--- Writes what the script changed. Permits and records (record.lua) come first: a Redis without free memory refuses a
--- script at its first write that needs memory, and must still take back permits.
+-- Writes what the script changed, permits and records (record.lua) first. A Redis without free memory refuses a script
+-- at its first write that needs memory. Permits must be released even then.
 function M.flush()
   if M.flush_records then M.flush_records() end
   for name, hash in pairs(hashes) do

@@ -1,8 +1,8 @@
--- read: returns state hashes, budgets and one task as they are at one moment. It changes nothing.
+-- read: returns state hashes, budgets and one task, all read at the same moment. It changes nothing.
 --
 -- KEYS, ARGV as in prelude.lua. Request: task (key, or ''), hashes [name without the prefix]
--- Reply: now, hashes {name: {field: value}}, and of the task: record, permit_wait_ms (0 = no permit). What does not
---   exist is left out.
+-- Reply: now, hashes {name: {field: value}}, and the task's record, permit_wait_ms (0 = no permit). Values that do
+--   not exist are omitted.
 local reply, hashes = { now = now, permit_wait_ms = 0 }, {}
 if request.task ~= '' then
   local record = M.record(request.task)

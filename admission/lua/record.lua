@@ -1,16 +1,16 @@
--- Part of exchange, check, renew, seed and read: permits and the records of tasks. A script reads its tasks at once and
--- writes the changes in its flush. An absent field of a record is 0, '' or false; keys.go lists the fields.
+-- Part of exchange, check, renew, seed and read: permits and the records of tasks. A script loads all its tasks with
+-- one read and writes their changes at the end. An absent record field is 0, '' or false. keys.go lists the fields.
 local RECORD_MS, FINISHED_MS = int(14 * DAY), int(600000)
-local records, expiries = {}, {}           -- by task key: the record; when its permit ends, ms, false without one
-local record_ttl, changed_permits = {}, {} -- by task key: ms that a changed record is kept; true
+local records, expiries = {}, {}           -- by task key: the record; the permit's end in ms, false = no permit
+local record_ttl, changed_permits = {}, {} -- by task key: a changed record's TTL in ms; true if the permit changed
 
 local TYPES = { probe = 'boolean', forfeited = 'boolean', reported = 'boolean', lost = 'table' }
 for field in string.gmatch('units admitted_at epoch start_us generation counted possibly_billed failures_in_row same_outcome throttles ' ..
   'spent_ms first_failure_at source_failures', '%S+') do TYPES[field] = 'number' end
 for field in string.gmatch('attempt source path group budgets settled_attempts last_outcome failed_source', '%S+') do TYPES[field] = 'string' end
 
--- Reports whether a value is a record that this program wrote. Every other value is ignored, so that it does not fail
--- the decisions about other tasks. Fields of a later version are kept.
+-- Reports whether a value is a record that Reprise wrote. Any other value is ignored, so it cannot fail decisions
+-- about other tasks. Fields of a later version are kept.
 function M.is_record(value)
   if type(value) ~= 'table' then return false end
   for field, v in pairs(value) do
@@ -23,7 +23,7 @@ end
 
 -- Reads the tasks that this script has not read yet.
 function M.load(keys)
-  for first = 1, #keys, 1000 do -- unpack accepts a few thousand
+  for first = 1, #keys, 1000 do -- unpack accepts at most a few thousand values
     local unknown, names = {}, {}
     for i = first, min(#keys, first + 999) do
       if not records[keys[i]] then
@@ -50,13 +50,13 @@ end
 
 function M.save(key) record_ttl[key] = RECORD_MS end
 
--- Replaces the record of a finished task by its list of settled attempts.
+-- Replaces a finished task's record by the list of settled attempts.
 function M.clear(key)
   records[key] = { settled_attempts = records[key].settled_attempts }
   record_ttl[key] = FINISHED_MS
 end
 
--- Adds n to a field of a record, which never becomes negative.
+-- Adds n to a record's field. The result is at least 0.
 function M.add_to(record, field, n) record[field] = max(0, (record[field] or 0) + n) end
 
 -- Counts the outcome of a task's attempt.
@@ -66,7 +66,7 @@ function M.count_outcome(record, outcome, first_failure_at)
   record.first_failure_at = record.first_failure_at or first_failure_at
 end
 
--- Returns when the permit of a task ends, ms; false without one.
+-- Returns the end of the task's permit in ms, or false if it has none.
 function M.permit_end(key)
   M.record(key)
   return expiries[key]
@@ -91,20 +91,21 @@ function M.flush_records()
   changed_permits, record_ttl = {}, {}
 end
 
--- Reports whether the attempt was settled before. A settle may be repeated after later attempts have ended.
+-- Reports whether the attempt is already settled. A settle may be repeated after later attempts have ended.
 function M.is_settled(record, attempt)
   return record.settled_attempts ~= nil and string.find(' ' .. record.settled_attempts .. ' ', ' ' .. attempt .. ' ', 1, true) ~= nil
 end
 
--- Adds an attempt to the last four settled ones, newest first, and saves the record.
+-- Adds an attempt to the list of the last four settled attempts, newest first, and saves the record.
 function M.save_settled(key, record, attempt)
   local old = record.settled_attempts and ' ' .. record.settled_attempts or ''
   record.settled_attempts = attempt .. (string.match(old, '^ %S+ %S+ %S+') or old)
   M.save(key)
 end
 
--- Returns where the calls of a path and a group at one source count: the state of the source+path and, with a group,
--- the group's state, whose fields begin with the source+path. Acquire adds the gates.
+-- Returns a lane, which has the states that count a source's calls for one path and group. st is the source+path's
+-- state. group_st is the group's state, whose fields start with the source+path; nil without a group. acquire.lua
+-- adds the gates.
 local lanes = {}
 function M.lane(source, path, group)
   local id = source .. ':' .. path .. ':' .. (group or '')
@@ -123,14 +124,14 @@ function M.count_in_flight(lane, n)
   if lane.group then put(lane.group_st, lane.group_in_flight, max(0, num(lane.group_st, lane.group_in_flight) + n)) end
 end
 
--- Gives back the permit of a task, if it has one.
+-- Releases the task's permit, if it has one.
 function M.release(key, record)
   if not M.permit_end(key) then return end
   M.extend(key, false)
   if record.source then M.count_in_flight(M.lane(record.source, record.path, record.group), -1) end
 end
 
--- Counts the reserved units of an attempt as spent, because AudD may have billed them.
+-- Counts the attempt's reserved units as spent, because AudD may have billed them.
 function M.forfeit(record)
   if record.forfeited then return end
   local units = record.units or 0

@@ -1,13 +1,13 @@
--- renew: extends permits, one call per worker every few seconds. From time to time it also recounts the calls in flight
--- and shortens permits that a clock step made too long.
+-- renew: extends permits. Each worker calls it every few seconds. Every recount_every_ms it also recounts the calls in
+-- flight and shortens permits that a clock step made too long.
 --
 -- KEYS, ARGV as in prelude.lua. Request: permit_ttl_ms, recount_every_ms, permits [{key, attempt, source, path, group,
---   sent (the call may be on its way), units, admitted_at, epoch, generation, budgets}]
--- Reply: renewed, one number per permit: 1 = extended, 0 = it was gone, even if its call is registered again
+--   sent (the call may have been sent), units, admitted_at, epoch, generation, budgets}]
+-- Reply: renewed, one number per permit: 1 = extended, 0 = missing (also if the call was registered again)
 local permits, reply, keys = request.permits or {}, {}, {}
 
--- Registers a call that is on its way but whose permit or record is gone. It reserves the call's units if both are gone:
--- an existing budget was then seeded without the call. A missing budget is seeded with it later.
+-- Registers a call that may have been sent but whose permit or record is missing. If both are missing, the call's
+-- units are reserved again. A budget that exists was seeded without them; a missing budget gets them from its seed.
 local function register_again(permit, record, held)
   if not record.attempt then
     record.units, record.admitted_at, record.epoch, record.budgets = permit.units, permit.admitted_at, permit.epoch, permit.budgets
@@ -35,7 +35,7 @@ for i = 1, #permits do
   end
 end
 
--- Sets the counters of calls in flight from the permits.
+-- Recomputes the in-flight counters from the permits.
 local function recount()
   local counts, grouped = {}, {}
   local all = redis.call('ZRANGE', prefix .. 'permits', 0, -1)
@@ -64,7 +64,7 @@ if now - last >= request.recount_every_ms or last > now then
   local ahead = redis.call('ZRANGEBYSCORE', prefix .. 'permits', '(' .. int(now + 10 * request.permit_ttl_ms), '+inf')
   M.load(ahead)
   for i = 1, #ahead do M.extend(ahead[i], now + request.permit_ttl_ms) end
-  M.flush_records() -- the next steps read the permits from Redis
+  M.flush_records() -- sweep and recount read the permits from Redis
   M.sweep()
   M.flush_records()
   recount()

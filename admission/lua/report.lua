@@ -1,6 +1,6 @@
--- Part of exchange: what the outcome of a call changes in the state of its source+path.
+-- Part of exchange: applies a call's outcome to the state of its source+path.
 
--- Returns the fingerprint of this worker's token for a source, or '' if it is unknown.
+-- Returns the fingerprint of the worker's token for a source, or '' if it is unknown.
 function M.fingerprint_of(name)
   for i = 1, #request.sources do
     if request.sources[i].name == name then return request.sources[i].fingerprint or '' end
@@ -8,7 +8,7 @@ function M.fingerprint_of(name)
   return ''
 end
 
--- Halts the path of the call, or every path of its source if report.halt is 'source'.
+-- Halts the call's path, or every path of the source if report.halt is 'source'.
 function M.halt_reported(report, record, reason, probe_at)
   local fingerprint = M.fingerprint_of(record.source)
   if report.halt ~= 'source' then
@@ -19,7 +19,7 @@ function M.halt_reported(report, record, reason, probe_at)
   end)
 end
 
--- Halts after an account failure, but after authentication failures only when a few come in a row.
+-- Halts after an account failure. Authentication failures halt only after breaker_auth_failures in a row.
 function M.account_failure(report, record, st)
   put(st, 'failures_in_row', 0)
   local tuning, probe_at = M.state('tuning'), 0
@@ -34,7 +34,7 @@ function M.account_failure(report, record, st)
   M.halt_reported(report, record, report.outcome, probe_at)
 end
 
--- Opens the breaker. The cooldown doubles while probes fail.
+-- Opens the breaker. The cooldown doubles with every failed probe.
 function M.trip(st)
   local trips, tuning = num(st, 'breaker_trips'), M.state('tuning')
   M.raise_epoch(st)
@@ -43,8 +43,8 @@ function M.trip(st)
   put(st, 'breaker_probe_at', now + min(num(tuning, 'breaker_cooldown') * 2 ^ trips, num(tuning, 'breaker_cooldown_max')))
 end
 
--- Opens the breaker after enough failures in a row, unless the source is healthy: it had a success within the window, and
--- less than half of its calls fail.
+-- Opens the breaker after breaker_failures failures in a row, unless the source is healthy. A healthy source had a
+-- success within the window and fewer than half of its recent calls failed.
 function M.failure(st)
   M.add(st, 'failures_in_row', 1)
   local tuning = M.state('tuning')
@@ -59,7 +59,8 @@ function M.success(st)
   put(st, 'last_success_at', now)
 end
 
--- Ends a probe: it reopens the source or blocks it again. After any other channel the next call is the probe.
+-- Ends a probe. A success reopens the source+path, and a failure blocks it again. After any other channel the next
+-- call becomes the probe.
 function M.finish_probe(report, record, st)
   put(st, 'probe', '')
   if report.channel == 'success' then
@@ -77,7 +78,7 @@ function M.finish_probe(report, record, st)
   end
 end
 
--- Halts after a few 404s in a row, because the base URL is wrong then.
+-- Halts after breaker_not_found 404s in a row, because the base URL is probably wrong.
 function M.count_not_found(report, st)
   if report.outcome ~= 'not_found' then
     if report.channel == 'success' and num(st, 'not_found_in_row') ~= 0 then put(st, 'not_found_in_row', 0) end
@@ -87,8 +88,8 @@ function M.count_not_found(report, st)
   if num(st, 'not_found_in_row') >= num(M.state('tuning'), 'breaker_not_found') then M.halt(st, 'not_found', 'auto', '', 0) end
 end
 
--- Blocks until Retry-After, or for about a call's latency without one, once per congestion event. It never shortens a
--- throttle.
+-- Blocks until Retry-After has passed. Without Retry-After it blocks for about a call's latency, once per congestion
+-- event. It never shortens a throttle.
 function M.throttle(report, st, admitted_at)
   local is_cut, wait = M.cut(st, admitted_at), report.retry_after
   if wait <= 0 and is_cut then wait = num(st, 'latency_ms') == 0 and 250 or min(2000, max(20, num(st, 'latency_ms') * 0.75)) end
@@ -96,7 +97,7 @@ function M.throttle(report, st, admitted_at)
   if wait > 0 and (until_ms > num(st, 'throttled_until') or num(st, 'throttled_until') > now + DAY) then put(st, 'throttled_until', until_ms) end
 end
 
--- Applies a report. It runs before the permit is given back, so that the load includes this call.
+-- Applies a report. It runs before the permit is released, so the load still includes this call.
 function M.report(report, record)
   local st = M.source_state(record.source, record.path)
   if st.values.revision == nil or report.channel == 'none' then return end

@@ -1,12 +1,12 @@
--- seed: writes unit budgets that are missing. It does not change existing ones. It writes nothing if Redis has lost its
--- data since the call rows were read.
+-- seed: writes missing unit budgets. Existing budgets stay unchanged. It writes nothing if Redis has lost its data
+-- since the call rows were read.
 --
 -- KEYS, ARGV as in prelude.lua. Request: budgets [{name, spent (units of settled calls), found_missing_at (ms, before the
 --   call rows were read; 0 = unknown), ttl_ms}]
 -- Reply: written, the number of budgets
 local written = 0
 
--- Returns the units of calls that are admitted and not settled. No call row has them yet.
+-- Returns the units of admitted, unsettled calls. No call row includes them yet.
 local function reserved_by_permits(name)
   local held = redis.call('ZRANGEBYSCORE', prefix .. 'permits', '(' .. int(now), '+inf')
   M.load(held)
@@ -20,8 +20,8 @@ local function reserved_by_permits(name)
   return units
 end
 
--- Returns the units of calls that were settled while the budget was missing, and deletes their fields. The call rows may
--- or may not include them, so they are counted.
+-- Returns the units of calls that were settled while the budget was missing, and deletes their fields. The call rows
+-- may already include these units. They are counted anyway, so that a budget is never exceeded.
 local function spent_since(budget, from)
   local units = 0
   for field, value in pairs(budget.values) do

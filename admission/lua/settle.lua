@@ -1,9 +1,9 @@
--- Part of exchange: ends one attempt. It reports the outcome, refunds unused units and gives the permit back.
+-- Part of exchange: ends one attempt. It reports the outcome, refunds unused units and releases the permit.
 
 local function count(flag) return flag and 1 or 0 end
 local function ms(ns) return floor(ns / 1000000) end
 
--- Turns the reservation of an attempt into the units it used.
+-- Replaces the attempt's reserved units by the units it used.
 function M.charge_used(report, record)
   local units = record.units or 0
   local used = min(max(0, report.units_used), units)
@@ -14,8 +14,8 @@ function M.charge_used(report, record)
   M.give_back(global, 'units', num(global, 'limit_units_per_minute'), units - used, start)
 end
 
--- Writes the attempt into the task's record and saves it. charged is 1 if possibly_billed includes the attempt already,
--- else 0. The record of a finished task is cleared.
+-- Writes the attempt's outcome into the task's record and saves it. charged is 1 if possibly_billed already includes
+-- the attempt, else 0. The record of a finished task is cleared.
 function M.finish(report, record, charged)
   M.save_settled(report.key, record, report.attempt)
   if report.clear_record then return M.clear(report.key) end
@@ -32,16 +32,17 @@ function M.finish(report, record, charged)
   M.count_outcome(record, report.outcome, now)
   record.throttles = report.outcome == 'throttled' and (record.throttles or 0) + 1 or 0
   record.spent_ms = (record.spent_ms or 0) + report.latency + report.backoff
-  -- An attempt without a call (channel none) may not have reported the lost one.
+  -- A settle without a call (channel none) may not have reported the lost attempt.
   if record.lost and report.channel ~= 'none' then record.lost.reported = true end
 end
 
--- Reports an attempt that the record does not describe, from the settle alone.
+-- Reports an attempt that is not in the record. All facts come from the settle.
 function M.report_alone(report)
   M.report(report, { source = report.source, path = report.path, admitted_at = report.admitted_at, epoch = report.epoch })
 end
 
--- Settles an attempt that was counted as lost. It corrects units and counts only, because another attempt may run.
+-- Settles an attempt that was counted as lost. Only units and counts are corrected, because another attempt may be
+-- running.
 function M.settle_lost(report, record)
   local units = record.lost.units or 0
   M.move_units(record.lost.budgets or '', 0, min(max(0, report.units_used), units) - units)
@@ -52,13 +53,13 @@ function M.settle_lost(report, record)
   M.report_alone(report)
 end
 
--- Settles an attempt that Redis does not have, because it lost its data. It charges the used units and, if the task has
--- no other attempt, writes the record.
+-- Settles an attempt that Redis has lost. The used units are charged. If the task has no other attempt, the record is
+-- written.
 function M.settle_unknown(report, record)
   M.move_units(report.budgets, 0, max(0, report.units_used))
   M.report_alone(report)
   if record.attempt or record.settled_attempts or report.channel == 'none' and not report.possibly_billed then
-    return M.save_settled(report.key, record, report.attempt) -- a repeat must charge nothing
+    return M.save_settled(report.key, record, report.attempt) -- so that a repeated settle charges nothing
   end
   record.source, record.path = report.source, report.path
   M.finish(report, record, 0)

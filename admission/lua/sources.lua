@@ -1,6 +1,6 @@
--- Part of exchange and check: which sources a call may use, and the order in which they are tried.
+-- Part of exchange and check: selects the sources that a call may use and their order.
 
--- Returns the sources that are not excluded and, if a source is pinned, only that one.
+-- Returns the sources that are not excluded. If a source is pinned, only it is returned.
 function M.allowed_sources(call)
   local pinned = call.pinned
   if not pinned and call.group then
@@ -19,14 +19,14 @@ end
 
 function M.source_state(source, path) return M.state(source .. ':' .. path) end
 
--- Returns the recent share of successes, ×1000.
+-- Returns the share of recent calls that succeeded, ×1000.
 function M.health(st) return tonumber(st.values.health_milli or 1000) or 1000 end
 
--- Returns the used part of the concurrency.
+-- Returns the used share of the concurrency limit.
 function M.load_of(st) return num(st, 'in_flight') / max(1, M.concurrency_of(st)) end
 
--- Returns the sources with two random ones first, the healthier and less busy one before the other. One time in twenty
--- the two change places, so that a bad source keeps a small share of the calls and its recovery is noticed.
+-- Returns the sources with two random ones first. The healthier and less busy of the two is first, except one time in
+-- twenty. The exception keeps a few calls on a bad source, so its recovery is noticed.
 function M.two_choices(list, call)
   local a = call.random_a % #list + 1
   local b = call.random_b % (#list - 1) + 1
@@ -45,7 +45,7 @@ function M.two_choices(list, call)
   return out
 end
 
--- Moves the source on which the task failed twice in a row to the end, if another one has at least half its health.
+-- Moves a source to the end if the task failed on it twice in a row and another source has at least half its health.
 function M.demote(list, record, path)
   if (record.source_failures or 0) < 2 then return end
   for i = 1, #list do
@@ -61,7 +61,7 @@ function M.demote(list, record, path)
   end
 end
 
--- Returns the sources of a call in the order in which they are tried.
+-- Returns a call's sources in the order in which they are tried.
 function M.candidates(call, record)
   local list = M.allowed_sources(call)
   if #list < 2 then return list end

@@ -1,8 +1,8 @@
--- Drop settlements that were written to SQL, each only if its entry did not
--- change meanwhile.
+-- Deletes settlements that were written to SQL. An entry that has changed since
+-- it was read is kept.
 -- KEYS[1] entries (hash)   KEYS[2] ended (hash)
 -- ARGV    triples: settlement id, settlement as JSON, "<key>@<generation>"
--- reply: number of dropped entries
+-- Reply: number of deleted entries
 local dropped = 0
 for i = 1, #ARGV, 3 do
   if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then

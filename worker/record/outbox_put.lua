@@ -1,8 +1,8 @@
--- Store one settlement in the outbox. Idempotent by id.
+-- Stores one settlement in the outbox. Storing the same id again replaces its entry.
 -- KEYS[1] entries (hash)   KEYS[2] ended (hash)
 -- ARGV[1] settlement id   ARGV[2] settlement as JSON   ARGV[3] "<key>@<generation>"
--- ARGV[4] 1 if it ends the task   ARGV[5] the largest number of entries
--- reply: 1 stored, 0 the outbox is full
+-- ARGV[4] 1 if it ends the task   ARGV[5] maximum number of entries
+-- Reply: 1 = stored, 0 = the outbox is full
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[5]) then
   return 0
 end
