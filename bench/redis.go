@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -86,14 +85,11 @@ func (b *benchRedis) waitQueue(ctx context.Context, within time.Duration, path t
 
 // cpu returns the CPU time of the server's main thread; 0 if Redis does not report it.
 func (b *benchRedis) cpu(ctx context.Context) time.Duration {
-	info, _ := b.rdb.Info(ctx, "cpu").Result()
+	info := b.rdb.InfoMap(ctx, "cpu")
 	var sum float64
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name == "used_cpu_sys_main_thread" || name == "used_cpu_user_main_thread" {
-			seconds, _ := strconv.ParseFloat(value, 64)
-			sum += seconds
-		}
+	for _, name := range []string{"used_cpu_sys_main_thread", "used_cpu_user_main_thread"} {
+		seconds, _ := strconv.ParseFloat(info.Item("CPU", name), 64)
+		sum += seconds
 	}
 	return time.Duration(sum * float64(time.Second))
 }

@@ -1,6 +1,7 @@
 package auddsim
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"strconv"
@@ -38,10 +39,7 @@ func (c *call) deliver(a response) {
 
 // trickle sends the response in ten pieces during Rule.Over.
 func (c *call) trickle(a response) {
-	over := c.rule.Over
-	if over == 0 {
-		over = time.Second
-	}
+	over := cmp.Or(c.rule.Over, time.Second)
 	const pieces = 10
 	c.w.WriteHeader(a.status)
 	sent, last := 0, len(a.body)-1

@@ -1,6 +1,7 @@
 package auddsim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -36,15 +37,11 @@ var routes = map[string]string{
 // ServeHTTP is http.Handler.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	url := strings.Trim(r.URL.Path, "/")
-	path, known := routes[url]
-	switch {
-	case url == "_sim" || strings.HasPrefix(url, "_sim/"):
+	if url == "_sim" || strings.HasPrefix(url, "_sim/") {
 		s.admin.ServeHTTP(w, r)
-	case known:
-		s.serve(w, r, path)
-	default:
-		s.serve(w, r, PathOther)
+		return
 	}
+	s.serve(w, r, cmp.Or(routes[url], PathOther))
 }
 
 func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, path string) {
@@ -78,9 +75,7 @@ func (c *call) refuse() {
 		a = c.codeResponse(code)
 	}
 	a.outcome = OutcomeRefused
-	if c.limits.Status != 0 {
-		a.status = c.limits.Status
-	}
+	a.status = cmp.Or(c.limits.Status, a.status)
 	if after := c.limits.RetryAfter; after > 0 {
 		a.header = map[string]string{"Retry-After": strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10)}
 	}

@@ -126,10 +126,7 @@ func (c *call) ruledResponse(natural *response) response {
 	default:
 		a = *natural
 	}
-	if r.Status != 0 {
-		a.status = r.Status
-	}
-	a.status = max(a.status, http.StatusOK)
+	a.status = cmp.Or(r.Status, a.status, http.StatusOK)
 	a.header = r.AnswerHeader
 	if r.Body != "" || len(r.BodyBytes) > 0 {
 		a.body = append([]byte(r.Body), r.BodyBytes...)

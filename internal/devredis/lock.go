@@ -69,10 +69,7 @@ func inUse(dir string, pid int) error {
 func readPid(f *os.File) int {
 	buf := make([]byte, 20)
 	n, _ := f.ReadAt(buf, 0) // the file is shorter than buf
-	pid, err := strconv.Atoi(strings.TrimSpace(string(buf[:n])))
-	if err != nil {
-		return 0
-	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(buf[:n])))
 	return pid
 }
 

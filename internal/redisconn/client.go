@@ -83,7 +83,7 @@ func open(url string, tune func(*redis.Options)) (*redis.Client, error) {
 	}
 	tune(opt)
 	rdb := redis.NewClient(opt)
-	rdb.AddHook(maskHook{m})
+	rdb.AddHook(m)
 	return rdb, nil
 }
 

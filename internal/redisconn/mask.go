@@ -68,28 +68,26 @@ type maskedError struct {
 func (e *maskedError) Error() string { return e.text }
 func (e *maskedError) Unwrap() error { return e.err }
 
-// maskHook masks every error of a client.
-type maskHook struct{ mask mask }
-
-func (h maskHook) DialHook(next redis.DialHook) redis.DialHook {
+// DialHook, ProcessHook and ProcessPipelineHook mask every error of a client.
+func (m mask) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
-		return conn, h.mask.error(err)
+		return conn, m.error(err)
 	}
 }
 
-func (h maskHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error { return h.mask.error(next(ctx, cmd)) }
+func (m mask) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { return m.error(next(ctx, cmd)) }
 }
 
-func (h maskHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (m mask) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
 		for _, cmd := range cmds {
 			if cmd.Err() != nil {
-				cmd.SetErr(h.mask.error(cmd.Err()))
+				cmd.SetErr(m.error(cmd.Err()))
 			}
 		}
-		return h.mask.error(err)
+		return m.error(err)
 	}
 }
