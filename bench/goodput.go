@@ -130,7 +130,6 @@ func (set goodputSettings) round(ctx context.Context, name string, who contestan
 	return counted{admitted(after) - admitted(before), after.Refused - before.Refused, time.Since(start)}, nil
 }
 
-// workersWith runs worker processes with further settings.
 func workersWith(more ...string) contestant {
 	return func(_ context.Context, set goodputSettings, r *rig) (func() error, error) {
 		f := r.fleet(set.binary, append([]string{recognizeSlots(set.slots)}, more...)...)

@@ -84,7 +84,6 @@ func measureMemory(ctx context.Context, dir string, size int64) (before, peak fl
 	return before, peak, err
 }
 
-// largeFile writes pseudo-random bytes and returns their task.
 func largeFile(file string, size int64) (p tasks.Payload, err error) {
 	f, err := os.Create(file)
 	if err != nil {

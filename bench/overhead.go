@@ -110,7 +110,6 @@ func (set *overheadSettings) measure(ctx context.Context, side overheadSide) (pa
 	return pace{perS: float64(set.tasks-set.warm) / took, ownUS: perTask(own), redisUS: perTask(redis)}, nil
 }
 
-// urlPayloads are tasks with distinct URLs, which need no files.
 func urlPayloads(n int) ([]tasks.Payload, error) {
 	out := make([]tasks.Payload, n)
 	for i := range out {

@@ -54,7 +54,6 @@ func startProc(log string, env []string, binary string, args ...string) (*proc, 
 	return &proc{Process: p, log: log}, nil
 }
 
-// died returns an error once the process has ended.
 func (p *proc) died() error {
 	if p.Running() {
 		return nil
@@ -62,7 +61,6 @@ func (p *proc) died() error {
 	return fmt.Errorf("%s ended by itself: %w; its log ends: %s", p.name(), p.Cause(), p.Tail())
 }
 
-// logs waits until the log of the process contains text.
 func (p *proc) logs(ctx context.Context, text string) error {
 	var failed error
 	err := until(ctx, processStart, func() bool {

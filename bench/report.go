@@ -102,7 +102,6 @@ func (c *comparison) medians() (ours, bare, ratio float64) {
 	return median(c.ours), median(c.bare), median(c.ratios)
 }
 
-// table returns the rows of all rounds and of the medians.
 func (c *comparison) table() [][]string {
 	return append(c.rows, comparisonRow("median", median(c.ours), median(c.bare), median(c.ratios)))
 }

@@ -91,7 +91,6 @@ func (s *Simulator) adminRules(body []byte, replace bool) (any, error) {
 	return map[string][]string{"ids": s.ruleSet.add(rules...)}, nil
 }
 
-// adminLimits changes the fields that the body has.
 func (s *Simulator) adminLimits(body []byte) (any, error) {
 	in := new(Limits).json("")
 	if err := decodeStrict(body, in); err != nil {

@@ -51,7 +51,6 @@ func (c Config) Validate() error {
 	return all.err()
 }
 
-// withDefaults replaces zero fields by their documented defaults.
 func (c Config) withDefaults() Config {
 	c.MatchShare = cmp.Or(c.MatchShare, 0.5)
 	c.BytesPerSecond = cmp.Or(c.BytesPerSecond, 16_000)

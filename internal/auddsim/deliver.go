@@ -56,7 +56,6 @@ func (c *call) trickle(a response) {
 	_, _ = c.w.Write(a.body[last:])
 }
 
-// reset ends the connection without a response, as the call's rule says.
 func (c *call) reset() {
 	eof := c.rule != nil && c.rule.EOF
 	c.finish(string(c.fault()))

@@ -44,7 +44,6 @@ func (s scan) index(i int64) int64 {
 	return i/s.every*(s.skip+s.every) + i%s.every
 }
 
-// enterprise scans the recording and returns the response and its units.
 func (c *call) enterprise() (response, int64) {
 	number := func(name string, least, fallback int64) int64 {
 		n, err := strconv.ParseInt(c.sub.fields[name], 10, 64)

@@ -49,7 +49,6 @@ func (l Limits) Validate() error {
 	return all.err()
 }
 
-// draw is the latency of request n.
 func (l Limits) draw(seed uint64, n int64) time.Duration {
 	if l.Latency <= 0 || l.Jitter == 0 {
 		return l.Latency

@@ -43,7 +43,6 @@ func (s *ruleSet) current() []*ruleState {
 	return s.list
 }
 
-// add appends rules and returns their ids. A rule with the id of an existing one replaces it.
 func (s *ruleSet) add(rules ...Rule) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

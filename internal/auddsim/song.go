@@ -59,7 +59,6 @@ func clock(seconds int, long bool) string {
 	return fmt.Sprintf("%02d:%02d", seconds/60, seconds%60)
 }
 
-// addProviders adds the metadata that the return field asks for.
 func (s *Song) addProviders(providers []string) {
 	block := fmt.Sprintf(`{"name":%s,"artistName":%s,"simulated":true}`, quote(s.Title), quote(s.Artist))
 	for name, into := range map[string]*json.RawMessage{"apple_music": &s.AppleMusic, "spotify": &s.Spotify, "deezer": &s.Deezer} {

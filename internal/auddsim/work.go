@@ -151,14 +151,12 @@ func (c *call) besideCode() json.RawMessage {
 	return nil
 }
 
-// page is the HTML page of a server in front of AudD.
 func page(status int) []byte {
 	text := http.StatusText(status)
 	return fmt.Appendf(nil, "<!DOCTYPE html>\n<html><head><title>%d %s</title></head>\n<body><h1>%s</h1><p>Error %d</p><hr>simulated edge</body></html>\n",
 		status, text, text, status)
 }
 
-// spoil applies the faults that change the body.
 func spoil(a response, f Fault) response {
 	body, replaced := map[Fault]string{
 		FaultTruncated: string(a.body[:len(a.body)/2]), FaultText: "please try again in a moment", FaultEmpty: "",

@@ -89,7 +89,6 @@ func flagText(flags *pflag.FlagSet) string {
 	return columns(rows)
 }
 
-// columns aligns the second column of rows.
 func columns(rows [][2]string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)

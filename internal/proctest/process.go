@@ -13,7 +13,8 @@ import (
 )
 
 // Process is a started command. Methods that wait or send a signal fail the test on an error, so call them
-// from the test's goroutine. Kill and ExitCode are promoted from child.Process and never fail the test.
+// from the test's goroutine. Kill, Running and ExitCode are promoted from child.Process and never fail
+// the test.
 type Process struct {
 	*child.Process
 
@@ -92,11 +93,7 @@ func (p *Process) Stop(within time.Duration) {
 // Wait waits for the end and returns the exit code, -1 for an end by a signal.
 func (p *Process) Wait(within time.Duration) int {
 	p.tb.Helper()
-	timer := time.NewTimer(within)
-	defer timer.Stop()
-	select {
-	case <-p.Done():
-	case <-timer.C:
+	if !Poll(within, func() bool { return !p.Running() }) {
 		p.tb.Fatalf("%s did not end within %s", p.Name, within)
 	}
 	return p.ExitCode()

@@ -48,21 +48,19 @@ func (p *Proxy) connect(ln net.Listener, conn net.Conn) {
 		return
 	}
 	l := &link{client: client, server: conn.(*net.TCPConn), over: make(chan struct{})} //nolint:forcetypeassert // dialled TCP
-	p.mu.Lock()
-	if p.listener != ln { // the proxy was cut during the dial
-		l.reset()
-	}
-	p.links[l] = struct{}{}
-	p.mu.Unlock()
+	p.locked(func() {
+		if p.listener != ln { // the proxy was cut during the dial
+			l.reset()
+		}
+		p.links[l] = struct{}{}
+	})
 
 	var pumps sync.WaitGroup
 	pumps.Go(func() { pump(l, l.client, l.server, p.onRequest) })
 	pumps.Go(func() { pump(l, l.server, l.client, p.onReply) })
 	pumps.Wait()
 	l.close()
-	p.mu.Lock()
-	delete(p.links, l)
-	p.mu.Unlock()
+	p.locked(func() { delete(p.links, l) })
 }
 
 // pump copies one direction. It forwards a chunk if pass returns true.

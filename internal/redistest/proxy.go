@@ -44,10 +44,8 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 	p := &Proxy{target: target, addr: ln.Addr().String(), links: map[*link]struct{}{}}
 	p.serveLocked(ln) // nobody else has the proxy yet
 	tb.Cleanup(func() {
-		p.mu.Lock()
-		p.closed = true
-		p.cutLocked()
-		p.mu.Unlock()
+		p.locked(func() { p.closed = true })
+		p.Cut()
 		p.wg.Wait()
 	})
 	return p
@@ -57,42 +55,30 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 func (p *Proxy) Addr() string { return p.addr }
 
 // Cut resets all connections and refuses new ones until Restore.
-func (p *Proxy) Cut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cutLocked()
-}
+func (p *Proxy) Cut() { p.locked(p.cutLocked) }
 
 // Blackhole forwards requests and drops every reply until Restore. Connections are accepted and stay open.
-func (p *Proxy) Blackhole() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.muted = true
-}
+func (p *Proxy) Blackhole() { p.locked(func() { p.muted = true }) }
 
 // Delay delays every chunk of a reply by d; 0 ends the delay.
-func (p *Proxy) Delay(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.delay = d
-}
+func (p *Proxy) Delay(d time.Duration) { p.locked(func() { p.delay = d }) }
 
 // LoseReply cuts the connection of the next matching request after the server has sent the reply and before
 // the client gets a byte of it. The channel is closed then. LoseReply works once.
 func (p *Proxy) LoseReply(match func(request []byte) bool) <-chan struct{} {
-	return p.set(&trap{match: match, fired: make(chan struct{})})
+	return p.set(trap{match: match})
 }
 
 // LoseRequest cuts the connection of the next matching request instead of forwarding the chunk that completes
 // the match. The channel is closed then. LoseRequest works once.
 func (p *Proxy) LoseRequest(match func(request []byte) bool) <-chan struct{} {
-	return p.set(&trap{match: match, before: true, fired: make(chan struct{})})
+	return p.set(trap{match: match, before: true})
 }
 
 // BlackholeAt starts Blackhole at the next matching request: the server gets that request and its reply is
 // dropped. The channel is closed before a later reply can pass. BlackholeAt works once.
 func (p *Proxy) BlackholeAt(match func(request []byte) bool) <-chan struct{} {
-	return p.set(&trap{match: match, mute: true, fired: make(chan struct{})})
+	return p.set(trap{match: match, mute: true})
 }
 
 // Containing matches requests that contain all the texts.
@@ -128,11 +114,16 @@ func (p *Proxy) Restore() {
 	p.serveLocked(ln)
 }
 
-func (p *Proxy) set(t *trap) <-chan struct{} {
+func (p *Proxy) set(t trap) <-chan struct{} {
+	t.fired = make(chan struct{})
+	p.locked(func() { p.traps = append(p.traps, &t) })
+	return t.fired
+}
+
+func (p *Proxy) locked(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.traps = append(p.traps, t)
-	return t.fired
+	do()
 }
 
 func (p *Proxy) cutLocked() {

@@ -27,7 +27,6 @@ const (
 	StopTimeout = 10 * time.Second
 )
 
-// errOther is returned when another server uses the address.
 var errOther = errors.New("another redis-server answers at this address")
 
 // Find returns the path of the redis-server on PATH.
