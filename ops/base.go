@@ -110,10 +110,18 @@ func (b *base) gates(ctx context.Context) (*gates, error) {
 // seeded returns the gates for a change. It fails with ErrNoLimits if no worker has written limits.
 func (b *base) seeded(ctx context.Context) (*gates, error) {
 	g, err := b.gates(ctx)
-	if err == nil && g.revision.Number == 0 {
-		return nil, ErrNoLimits
+	if err != nil {
+		return nil, err
 	}
-	return g, err
+	return g, g.seeded()
+}
+
+// seeded returns ErrNoLimits if no worker has written limits.
+func (g *gates) seeded() error {
+	if g.revision.Number == 0 {
+		return ErrNoLimits
+	}
+	return nil
 }
 
 // gatesOf returns gates without groups, because SetLimits would seed groups that are new.
@@ -163,13 +171,31 @@ func serves(path tasks.Path, queue string) bool {
 	return err == nil && p == path
 }
 
-// waitingOn counts the tasks that wait in the path's queues.
-func (b *base) waitingOn(ctx context.Context, g *gates, path tasks.Path) (int64, error) {
-	queues, err := b.queues(ctx, g)
+// survey is the gates in force, their state and the names of all queues.
+type survey struct {
+	*base
+	gates  *gates
+	state  admission.State
+	queues []string
+}
+
+func (b *base) survey(ctx context.Context) (*survey, error) {
+	g, err := b.gates(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	stats, err := b.queue.AllStats(ctx, slices.DeleteFunc(queues, func(q string) bool { return !serves(path, q) }))
+	v := &survey{base: b, gates: g}
+	if v.state, err = g.State(ctx); err != nil {
+		return nil, err
+	}
+	v.queues, err = b.queues(ctx, g)
+	return v, err
+}
+
+// waitingOn counts the tasks that wait in the path's queues.
+func (v *survey) waitingOn(ctx context.Context, path tasks.Path) (int64, error) {
+	own := slices.DeleteFunc(slices.Clone(v.queues), func(q string) bool { return !serves(path, q) })
+	stats, err := v.queue.AllStats(ctx, own)
 	if err != nil {
 		return 0, err
 	}

@@ -32,21 +32,17 @@ type HaltsReport struct {
 
 // Halts returns the halts in force.
 func (s *Sources) Halts(ctx context.Context) (HaltsReport, error) {
-	g, err := s.gates(ctx)
-	if err != nil {
-		return HaltsReport{}, err
-	}
-	return s.halts(ctx, g, []target{{}})
+	return s.halts(ctx, []target{{}})
 }
 
-func (s *Sources) halts(ctx context.Context, g *gates, chosen []target) (HaltsReport, error) {
+func (s *Sources) halts(ctx context.Context, chosen []target) (HaltsReport, error) {
 	r := HaltsReport{Halts: []Halted{}}
-	state, err := g.State(ctx)
+	v, err := s.survey(ctx)
 	if err != nil {
 		return r, err
 	}
-	for _, st := range state.Sources {
-		gate, _ := st.Blocked(state.Now)
+	for _, st := range v.state.Sources {
+		gate, _ := st.Blocked(v.state.Now)
 		switch {
 		case !anyMatches(chosen, st) || gate == "":
 			continue
@@ -54,7 +50,7 @@ func (s *Sources) halts(ctx context.Context, g *gates, chosen []target) (HaltsRe
 			r.BlockedForAWhile++
 			continue
 		}
-		waiting, err := s.waitingOn(ctx, g, st.Path)
+		waiting, err := v.waitingOn(ctx, st.Path)
 		if err != nil {
 			return r, err
 		}
@@ -97,7 +93,7 @@ func (s *Sources) Halt(ctx context.Context, r HaltRequest) (HaltsReport, error) 
 			return HaltsReport{}, err
 		}
 	}
-	return s.halts(ctx, g, chosen)
+	return s.halts(ctx, chosen)
 }
 
 // Resumed is an account that was resumed, or would be.
@@ -167,24 +163,23 @@ func (s *Sources) Resume(ctx context.Context, targets []string, by string) (Resu
 // resumable returns the chosen accounts that Resume would resume.
 func (s *Sources) resumable(ctx context.Context, targets []string) (*gates, []target, ResumeReport, error) {
 	report := ResumeReport{Sources: []Resumed{}}
-	g, err := s.seeded(ctx)
+	v, err := s.survey(ctx)
+	if err == nil {
+		err = v.gates.seeded()
+	}
 	if err != nil {
 		return nil, nil, report, err
 	}
-	chosen, err := parseTargets(targets, g.sources)
+	chosen, err := parseTargets(targets, v.gates.sources)
 	if err != nil {
 		return nil, nil, report, err
 	}
-	state, err := g.State(ctx)
-	if err != nil {
-		return nil, nil, report, err
-	}
-	for _, st := range state.Sources {
+	for _, st := range v.state.Sources {
 		r := Resumed{Source: st.Source, Path: st.Path, Was: blockedBefore(st)}
 		if r.Was == "" || !anyMatches(chosen, st) {
 			continue
 		}
-		if r.Waiting, err = s.waitingOn(ctx, g, st.Path); err != nil {
+		if r.Waiting, err = v.waitingOn(ctx, st.Path); err != nil {
 			return nil, nil, report, err
 		}
 		if st.RequestsPerMinute > 0 && r.Waiting > 0 {
@@ -198,7 +193,7 @@ func (s *Sources) resumable(ctx context.Context, targets []string) (*gates, []ta
 	}
 	workers, err := s.queue.Workers(ctx)
 	report.Workers = len(workers)
-	return g, chosen, report, err
+	return v.gates, chosen, report, err
 }
 
 // blockedBefore returns what Resume ends at a source; "" if there is nothing to end.

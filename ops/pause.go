@@ -42,19 +42,11 @@ func (q *Queues) Resume(ctx context.Context, r PauseRequest) ([]QueueChange, err
 }
 
 func (q *Queues) change(ctx context.Context, r PauseRequest, do func(queue string) (admission.PauseState, bool, error)) ([]QueueChange, error) {
-	g, err := q.gates(ctx)
+	v, err := q.survey(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := q.queues(ctx, g)
-	if err != nil {
-		return nil, err
-	}
-	queues, err := expandQueues(r.Targets, r.Only, all)
-	if err != nil {
-		return nil, err
-	}
-	sources, err := g.State(ctx)
+	queues, err := expandQueues(r.Targets, r.Only, v.queues)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +56,7 @@ func (q *Queues) change(ctx context.Context, r PauseRequest, do func(queue strin
 		if err != nil {
 			return out, err
 		}
-		state = withKnownEnds(state, serving(sources, queue))
+		state = withKnownEnds(state, serving(v.state, queue))
 		out = append(out, QueueChange{queue, changed, state.Paused(), pauseText(state, state.Paused(), q.times()), reasonsOf(state)})
 	}
 	return out, nil

@@ -17,22 +17,13 @@ type Tasks struct{ *base }
 
 // Task is a task in a list. A new column of `inspect tasks` begins with a field here.
 type Task struct {
-	Key        string        `json:"key"`
-	Name       string        `json:"name"` // of the input; a URL without its query
-	Path       tasks.Path    `json:"path"`
-	Queue      string        `json:"queue"`
-	Generation int64         `json:"generation"`
-	State      string        `json:"state"` // waiting, or the verdict that finished it
-	Verdict    tasks.Verdict `json:"verdict"`
-	Outcome    tasks.Outcome `json:"outcome"`
-	Reason     string        `json:"reason"`
-	WaitsFor   string        `json:"waits_for"`   // Why.Because; "" = it does not wait, or Options.Redis is nil
-	Starts     *time.Time    `json:"starts"`      // an estimate; null = unknown
-	StartsWhen string        `json:"starts_when"` // what must happen first; "" = nothing
-	Final      bool          `json:"final"`       // failed permanently: only force runs it again
-	CreatedAt  *time.Time    `json:"created_at"`
-	UpdatedAt  *time.Time    `json:"updated_at"`
-	FinishedAt *time.Time    `json:"finished_at"`
+	store.TaskStatus
+	Name       string     `json:"name"`        // of the input; a URL without its query
+	State      string     `json:"state"`       // waiting, or the verdict that finished it
+	WaitsFor   string     `json:"waits_for"`   // Why.Because; "" = it does not wait, or Options.Redis is nil
+	Starts     *time.Time `json:"starts"`      // an estimate; null = unknown
+	StartsWhen string     `json:"starts_when"` // what must happen first; "" = nothing
+	FinishedAt *time.Time `json:"finished_at"` // null = it is not finished
 }
 
 // stateWord returns waiting, or the verdict that finished a task.
@@ -85,9 +76,8 @@ func (t *Tasks) List(ctx context.Context, filter store.TaskFilter) ([]Task, erro
 	for i, r := range found {
 		c := causes[r.Key]
 		out[i] = Task{
-			Key: r.Key, Name: names[r.Key], Path: r.Path, Queue: r.Queue, Generation: r.Generation, State: stateWord(r.Finished, r.Verdict),
-			Verdict: r.Verdict, Outcome: r.Outcome, Reason: r.Reason, WaitsFor: c.Because, Starts: stamp(c.Starts), StartsWhen: c.When, Final: r.Final,
-			CreatedAt: stamp(r.CreatedAt), UpdatedAt: stamp(r.UpdatedAt), FinishedAt: stamp(r.FinishedAt),
+			TaskStatus: r, Name: names[r.Key], State: stateWord(r.Finished, r.Verdict), WaitsFor: c.Because, Starts: stamp(c.Starts),
+			StartsWhen: c.When, FinishedAt: stamp(r.FinishedAt),
 		}
 	}
 	return out, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"reprise/admission"
 	"reprise/internal/queue"
 	"reprise/store"
 	"reprise/tasks"
@@ -12,28 +11,18 @@ import (
 
 // queueEvidence reads the evidence that all tasks of a queue share, once per queue.
 type queueEvidence struct {
-	*base
-	gates   *gates
-	state   admission.State
-	queues  []string
+	*survey
 	workers []queue.Worker
 	known   map[string]Evidence
 }
 
 func (b *base) newQueueEvidence(ctx context.Context) (*queueEvidence, error) {
-	g, err := b.gates(ctx)
+	v, err := b.survey(ctx)
 	if err != nil {
 		return nil, err
 	}
-	q := &queueEvidence{base: b, gates: g, known: map[string]Evidence{}}
-	if q.state, err = g.State(ctx); err != nil {
-		return nil, err
-	}
-	if q.queues, err = b.queues(ctx, g); err != nil {
-		return nil, err
-	}
-	q.workers, err = b.queue.Workers(ctx)
-	return q, err
+	workers, err := b.queue.Workers(ctx)
+	return &queueEvidence{v, workers, map[string]Evidence{}}, err
 }
 
 // of returns the evidence of a queue, without the evidence of a task.

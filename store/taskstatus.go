@@ -13,26 +13,29 @@ import (
 
 // TaskStatus is the status of a task, without its payload. The zero value means that the key is unknown.
 type TaskStatus struct {
-	Known bool
-	Key   string // "" for an unknown key
-	Path  tasks.Path
-	Queue string
+	Known bool       `json:"-"`
+	Key   string     `json:"key"` // "" for an unknown key
+	Path  tasks.Path `json:"path"`
+	Queue string     `json:"queue"`
 	// Generation counts how often the task was reopened, from 0.
-	Generation int64
+	Generation int64 `json:"generation"`
 	// Finished means that this generation has its final verdict (done, archive, hold).
-	Finished bool
+	Finished bool `json:"-"`
 	// Verdict, Outcome and Reason are those of the final verdict. Before it, they are those of the latest attempt,
 	// and "" before the first attempt.
-	Verdict tasks.Verdict
-	Outcome tasks.Outcome
-	Reason  string
+	Verdict tasks.Verdict `json:"verdict"`
+	Outcome tasks.Outcome `json:"outcome"`
+	Reason  string        `json:"reason"`
 	// Final marks a tombstone: only force reopens the task.
-	Final bool
+	Final bool `json:"final"`
 	// Result is nil when the generation has none yet, and in lists of tasks.
-	Result json.RawMessage
+	Result json.RawMessage `json:"-"`
 	// CreatedAt is when the key was first recorded. AttemptedAt is when this generation was last attempted, and
 	// FinishedAt when it finished; each is zero before that.
-	CreatedAt, AttemptedAt, UpdatedAt, FinishedAt time.Time
+	CreatedAt   time.Time `json:"created_at"`
+	AttemptedAt time.Time `json:"-"`
+	UpdatedAt   time.Time `json:"updated_at"`
+	FinishedAt  time.Time `json:"-"`
 }
 
 const taskColumns = `t.key, t.path, t.queue, t.generation, t.finished, t.verdict, t.outcome, t.reason, t.final,

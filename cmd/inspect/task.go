@@ -102,7 +102,7 @@ func (v view) printTasks(list []ops.Task) {
 			state.Text += ", final"
 		}
 		t.Add(nameText(r.Name), ops.ShortKey(r.Key), r.Queue, state, or(string(r.Outcome)),
-			text.Span(v.Now.Sub(at(r.UpdatedAt)))+" ago", text.Short(v.reason(r), 110))
+			text.Span(v.Now.Sub(r.UpdatedAt))+" ago", text.Short(v.reason(r), 110))
 	}
 	v.Table(t)
 }

@@ -13,10 +13,15 @@ import (
 
 // Stats counts the tasks of a queue by state.
 type Stats struct {
-	Queue                                                  string
-	Pending, Active, Scheduled, Retry, Archived, Completed int64
-	Paused                                                 bool      // asynq's pause flag
-	OldestPending                                          time.Time // zero = no task is pending, or asynq did not record since when
+	Queue         string    `json:"queue"`
+	Pending       int64     `json:"pending"`
+	Active        int64     `json:"active"`
+	Scheduled     int64     `json:"scheduled"`
+	Retry         int64     `json:"retry"`
+	Archived      int64     `json:"archived"`
+	Completed     int64     `json:"completed"`
+	Paused        bool      `json:"paused"` // asynq's pause flag
+	OldestPending time.Time `json:"-"`      // zero = no task is pending, or asynq did not record since when
 }
 
 // Waiting returns how many tasks will run without a user's action.
