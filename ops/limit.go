@@ -57,7 +57,7 @@ func (l *Limits) List(ctx context.Context) (LimitsReport, error) {
 	return limitsReport(g.limits, g.revision), nil
 }
 
-// LimitChange is one changed value, in the notation of Set.
+// LimitChange is a changed value in the notation of Set.
 type LimitChange struct {
 	Scope string `json:"scope"`
 	Name  string `json:"name"`

@@ -50,7 +50,7 @@ var durations = []string{"breaker_window", "breaker_cooldown", "breaker_cooldown
 // shares are the limits that Redis stores per mille.
 var shares = []string{"ceiling", "slot_share"}
 
-// Limit is one value in force.
+// Limit is a value in force.
 type Limit struct {
 	Scope string `json:"scope"` // main/recognize, global, group/ugc or tuning
 	Name  string `json:"name"`

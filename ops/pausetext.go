@@ -10,7 +10,7 @@ import (
 	"reprise/internal/text"
 )
 
-// PauseReason is one reason why a queue is paused. The queue runs again when no reason is left.
+// PauseReason says why a queue is paused. The queue runs again when no reason is left.
 type PauseReason struct {
 	Name     string     `json:"name"` // manual, or auto: and the gate
 	Since    *time.Time `json:"since"`

@@ -9,7 +9,7 @@ import (
 	"reprise/tasks"
 )
 
-// InputResult is one submitted input with the result of its task.
+// InputResult is a submitted input with the result of its task.
 type InputResult struct {
 	Batch      string          `json:"batch,omitempty"`
 	Name       string          `json:"name,omitempty"`

@@ -15,7 +15,7 @@ import (
 // Sources reports on the accounts, and halts and resumes them.
 type Sources struct{ *base }
 
-// Source is an account on one path. It has the times that may be null in JSON, and hides the admission fields of the same name.
+// Source is an account on one path. Its times are null in JSON where those of SourceState are zero.
 type Source struct {
 	admission.SourceState
 	State          string     `json:"state"`         // one phrase: ok, or what blocks calls and until when
