@@ -8,23 +8,23 @@ import (
 	"reprise/tasks"
 )
 
-// BatchRow is a submission with the status of its task.
+// BatchRow is a submission with its task's status.
 type BatchRow struct {
 	Submission Submission // without its payload
 	Status     TaskStatus
 }
 
-// SubmissionFilter selects submissions that match every field that is set.
+// SubmissionFilter selects the submissions that match all set fields.
 type SubmissionFilter struct {
 	ExternalID, Key string
-	// Name is the complete name of the input. No index covers it.
+	// Name is the input's full name. No index covers it.
 	Name string
-	// BaseName is the name of the input after its last slash. No index covers it.
+	// BaseName is the part of the input's name after the last slash. No index covers it.
 	BaseName string
 	Limit    int // 0 = 1,000; at most 100,000
 }
 
-// Submissions lists submissions with the status of their tasks, oldest first.
+// Submissions returns submissions with their tasks' status, oldest first.
 func (s *Store) Submissions(ctx context.Context, f SubmissionFilter) ([]BatchRow, error) {
 	q := query{limit: rowLimit(f.Limit)}
 	q.equal("s.external_id", f.ExternalID)
@@ -37,7 +37,8 @@ func (s *Store) Submissions(ctx context.Context, f SubmissionFilter) ([]BatchRow
 	return s.submissions(ctx, &q)
 }
 
-// Batch returns all submissions of a batch with the status of their tasks, oldest first. An unknown batch is empty.
+// Batch returns all submissions of a batch with their tasks' status, oldest first. It returns none for an unknown
+// batch.
 func (s *Store) Batch(ctx context.Context, id string) ([]BatchRow, error) {
 	q := query{limit: math.MaxInt64}
 	q.where("s.batch = ?", id)
@@ -60,19 +61,19 @@ FROM submission s JOIN task t ON t.key = s.key
 	})
 }
 
-// Progress counts the submissions of a batch by the status of their tasks.
+// Progress counts a batch's submissions by their tasks' status.
 type Progress struct {
 	Total    int64 // all submissions
 	Waiting  int64 // unfinished
 	Done     int64
 	Archived int64
 	Held     int64 // uploads that wait for an operator
-	Cached   int64 // submissions that needed no call, because their task was done already
+	Cached   int64 // submissions without a call, because their task was already done
 	// Outcomes counts the finished submissions.
 	Outcomes map[tasks.Outcome]int64
 }
 
-// BatchProgress counts the submissions of a batch. An unknown batch has Total 0.
+// BatchProgress counts a batch's submissions. An unknown batch has Total 0.
 func (s *Store) BatchProgress(ctx context.Context, batch string) (Progress, error) {
 	q := query{order: "GROUP BY t.finished, t.verdict, t.outcome", limit: maxLimit}
 	q.selection = `
@@ -80,7 +81,7 @@ SELECT t.finished, t.verdict, t.outcome, COUNT(*), SUM(CASE WHEN s.cached THEN 1
 FROM submission s JOIN task t ON t.key = s.key`
 	q.where("s.batch = ?", batch)
 	p := Progress{Outcomes: map[tasks.Outcome]int64{}}
-	err := s.each(ctx, "count the submissions of a batch", &q, func(row scanner) error {
+	err := s.each(ctx, "count batch submissions", &q, func(row scanner) error {
 		var t TaskStatus
 		var n, cached int64
 		if err := row.Scan(&t.Finished, &t.Verdict, &t.Outcome, &n, &cached); err != nil {

@@ -7,12 +7,12 @@ import (
 	"reprise/tasks"
 )
 
-// CallFilter selects calls that match every field that is set.
+// CallFilter selects the calls that match all set fields.
 type CallFilter struct {
 	Key, AttemptID, Source string
 	Path                   tasks.Path
-	Group                  string // of the queue that the call was made for
-	// Since and Until bound the call's end: Since ≤ At < Until. The zero time sets no bound.
+	Group                  string // group of the queue that the call was made for
+	// Since and Until limit the call's end time: Since ≤ At < Until. A zero time sets no limit.
 	Since, Until time.Time
 	Limit        int // 0 = 1,000; at most 100,000
 }
@@ -34,12 +34,12 @@ func (f CallFilter) query() *query {
 	return q
 }
 
-// Calls lists calls, oldest first.
+// Calls returns calls, oldest first.
 func (s *Store) Calls(ctx context.Context, f CallFilter) ([]Call, error) {
 	return s.calls(ctx, "ORDER BY at, attempt_id", f)
 }
 
-// LastCall returns the latest call of a task. It returns false if the task has no call.
+// LastCall returns a task's latest call. found is false if the task has no call.
 func (s *Store) LastCall(ctx context.Context, key string) (last Call, found bool, err error) {
 	calls, err := s.calls(ctx, "ORDER BY at DESC, attempt_id DESC", CallFilter{Key: key, Limit: 1})
 	if err != nil || len(calls) == 0 {

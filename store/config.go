@@ -12,25 +12,24 @@ import (
 	"unicode"
 )
 
-// Config has the location and the limits of the store.
+// Config sets the store's location and limits.
 type Config struct {
-	// URL is "sqlite:PATH"; a relative PATH is taken from the working
-	// directory. sqlite:///PATH is an absolute one. A missing folder is created.
-	// Default "sqlite:.reprise/reprise.db".
+	// URL is "sqlite:PATH". A relative PATH starts at the working directory. sqlite:///PATH is absolute. A missing
+	// folder is created. Default "sqlite:.reprise/reprise.db".
 	URL string
-	// BusyTimeout is how long a read or write waits for the lock of another process. Default 5 s; more than 0.
+	// BusyTimeout is how long a read or write waits for another process's lock. Default 5 s; must be more than 0.
 	BusyTimeout time.Duration
-	// MaxConns bounds the connections of the pool. Default 8; at least 2, so that reads need not wait for writes.
+	// MaxConns is the pool's maximum number of connections. Default 8. It must be at least 2, so that reads need not
+	// wait for writes.
 	MaxConns int
 }
 
-// DefaultConfig returns the defaults: a SQLite file in the folder .reprise of the working directory.
+// DefaultConfig returns the default configuration: a SQLite file in the folder .reprise below the working directory.
 func DefaultConfig() Config {
 	return Config{URL: "sqlite:.reprise/reprise.db", BusyTimeout: 5 * time.Second, MaxConns: 8}
 }
 
-// Validate reports every invalid field by name. It never quotes
-// a URL that may hold a password.
+// Validate reports every invalid field by name. It never quotes a URL, which may contain a password.
 func (c Config) Validate() error {
 	var errs []error
 	if _, err := c.File(); err != nil {
@@ -45,9 +44,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// File returns the path in a sqlite URL. White space around the URL is dropped. A
-// spelling that would make another, empty store beside the one that was meant is
-// refused.
+// File returns the file path in a sqlite URL, without surrounding white space. It refuses spellings that SQLite would
+// resolve to a different, empty database.
 func (c Config) File() (string, error) {
 	scheme, path, found := strings.Cut(strings.TrimSpace(c.URL), ":")
 	path, scheme = strings.TrimSpace(path), strings.ToLower(scheme)
@@ -62,24 +60,23 @@ func (c Config) File() (string, error) {
 	case !found || path == "":
 		return "", errors.New("store url: must be sqlite:PATH")
 	case strings.HasPrefix(path, "//"):
-		return "", errors.New("store url: // starts a host name, use sqlite:PATH")
+		return "", errors.New("store url: host names are not supported, use sqlite:PATH")
 	case strings.HasPrefix(strings.ToLower(path), "file:"):
-		return "", errors.New("store url: only one scheme, use sqlite:PATH")
+		return "", errors.New("store url: remove file:, use sqlite:PATH")
 	case strings.Contains(path, "?"):
-		return "", errors.New("store url: takes no options (?…), use sqlite:PATH")
+		return "", errors.New("store url: options (?…) are not supported, use sqlite:PATH")
 	case strings.ContainsFunc(path, unicode.IsControl):
 		return "", errors.New("store url: the path has control characters")
 	case strings.Contains(strings.ToLower(path), ":memory:"):
-		return "", errors.New("store url: results need a file, use sqlite:PATH")
+		return "", errors.New("store url: an in-memory database would lose the results, use sqlite:PATH")
 	case strings.HasSuffix(path, "/"):
-		return "", errors.New("store url: the path is a folder, add the name of the file")
+		return "", errors.New("store url: the path is a folder, add a file name")
 	}
 	return path, nil
 }
 
-// CheckFolder refuses a SQLite store in a folder that does not exist, because a
-// typo would create an empty store, which does not know what was paid for. What
-// else is wrong with the URL is reported by Validate.
+// CheckFolder returns an error if the folder of a SQLite store does not exist. A typo in the path would create an
+// empty store, and work that is already paid would be paid again. Validate reports all other errors in the URL.
 func (c Config) CheckFolder() error {
 	path, err := c.File()
 	if err != nil {
@@ -87,14 +84,14 @@ func (c Config) CheckFolder() error {
 	}
 	dir := filepath.Dir(path)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return fmt.Errorf("store.url: no folder %s: create it or correct the path", dir)
+		return fmt.Errorf("store.url: folder %s does not exist: create it or correct the path", dir)
 	}
 	return nil
 }
 
-// dsn returns the SQLite connection string of an absolute file path. synchronous is FULL because NORMAL may lose the last
-// commits in a power failure, and the rows record what was paid. A transaction takes the write lock when it begins
-// (IMMEDIATE), because SQLite may refuse the lock to a transaction that has read.
+// dsn returns the SQLite connection string for an absolute file path. synchronous is FULL because the rows record
+// what was paid, and NORMAL may lose the last commits in a power failure. A transaction takes the write lock when it
+// begins (IMMEDIATE), because SQLite may refuse the lock to a transaction that has already read.
 func (c Config) dsn(file string) string {
 	query := url.Values{
 		"_busy_timeout": {strconv.FormatInt(max(c.BusyTimeout.Milliseconds(), 1), 10)},

@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// dialect adapts the SQL of this package to a database. The SQL has ? placeholders.
+// dialect adapts the SQL of this package, which uses ? placeholders, to a database.
 type dialect struct {
 	numbered bool // the database takes $1, $2 … instead of ?
 }
 
 var sqliteDialect = dialect{}
 
-// rebind returns the query with the placeholders of the database. It takes every question mark for a placeholder.
+// rebind returns the query with the database's placeholders. It replaces every question mark, even in a string
+// literal.
 func (d dialect) rebind(query string) string {
 	if !d.numbered {
 		return query

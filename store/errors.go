@@ -11,22 +11,22 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrClosed means that the store was closed before it could run the call.
+// ErrClosed means that the store was closed before it could run the operation.
 var ErrClosed = errors.New("store is closed")
 
-// ErrUnknownKey means that no task row has the key.
+// ErrUnknownKey means that the key has no task row.
 var ErrUnknownKey = errors.New("no task with this key")
 
-// ErrInvalid means that the store refused a row whose fields are missing or contradict each other. This is a programming
-// error; a retry fails again.
+// ErrInvalid means that a row's fields are missing or contradict each other. This is a programming error; a retry
+// fails again.
 var ErrInvalid = errors.New("invalid row")
 
-// errGaveUp marks a call whose deadline ended before the store replied. Its write may or may not be committed.
+// errGaveUp means that the caller's deadline ended before the store replied. The write may or may not be committed.
 var errGaveUp = errors.New("store did not reply in time")
 
-// IsUnavailable reports whether err means that the database cannot be read or written now, so that the same call may
-// succeed later: it is busy, locked, read-only, damaged or closed, the disk is full or fails, or the caller's deadline
-// ended first. It is false for nil, for a cancelled caller and for programming errors.
+// IsUnavailable reports whether the database cannot be read or written now, so the same call may succeed later. It is
+// true if the database is busy, locked, read-only, damaged or closed, if the disk is full or fails, and if the
+// caller's deadline ended first. It is false for nil, for a cancelled caller and for programming errors.
 func IsUnavailable(err error) bool {
 	if errors.Is(err, ErrClosed) || errors.Is(err, errGaveUp) ||
 		errors.Is(err, sql.ErrConnDone) || errors.Is(err, driver.ErrBadConn) {
@@ -42,7 +42,7 @@ func IsUnavailable(err error) bool {
 	}
 }
 
-// sqliteCode returns the primary SQLite result code in err, 0 for an error without one.
+// sqliteCode returns err's primary SQLite result code, or 0 if err has none.
 func sqliteCode(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() & 0xff
@@ -50,8 +50,9 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// failed wraps an error with the operation that it ended; nil stays nil. An exceeded deadline also wraps errGaveUp. Every
-// error of a closed store also wraps ErrClosed, because database/sql has no exported error for it.
+// failed wraps err with the name of the failed operation. It returns nil for nil. An exceeded deadline also wraps
+// errGaveUp. Every error of a closed store also wraps ErrClosed, because database/sql exports no error for a closed
+// database.
 func (s *Store) failed(doing string, err error) error {
 	if err == nil {
 		return nil

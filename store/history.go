@@ -8,7 +8,7 @@ import (
 	"reprise/tasks"
 )
 
-// Result is the final verdict of one generation of a task.
+// Result is the final verdict of one task generation.
 type Result struct {
 	Key        string
 	Generation int64
@@ -21,7 +21,7 @@ type Result struct {
 	FinishedAt time.Time
 }
 
-// History returns the final verdicts of all generations of a task, oldest first. An unknown key has none.
+// History returns the final verdicts of all generations of a task, oldest first. It returns none for an unknown key.
 func (s *Store) History(ctx context.Context, key string) ([]Result, error) {
 	q := query{order: "ORDER BY generation", limit: maxLimit}
 	q.selection = "SELECT key, generation, attempt_id, verdict, outcome, reason, final, body, finished_at FROM result"

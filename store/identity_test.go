@@ -119,5 +119,5 @@ func TestBackup_HasEverythingCommittedAndReplacesNoFile(t *testing.T) {
 	after, err := store.MarksOf(restored).Identity(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, before.ID, after.ID)
-	require.ErrorContains(t, s.Backup(t.Context(), copied), "exists already")
+	require.ErrorContains(t, s.Backup(t.Context(), copied), "already exists")
 }

@@ -18,12 +18,12 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// lockTimeout is how long Open waits while another opener migrates the schema.
+// lockTimeout is how long Open waits while another process migrates the schema.
 const lockTimeout = "60000" // milliseconds
 
-// prepareFile returns the absolute path of the database file. It creates a missing folder and a missing file, which only
-// this user may read because payloads may hold signed URLs. It does not open an existing file: closing it would release
-// the POSIX locks that SQLite holds on it in this process.
+// prepareFile returns the database file's absolute path. It creates a missing folder and a missing file. Only this
+// user can read them, because payloads may contain signed URLs. It does not open an existing file, because closing it
+// would release the POSIX locks that SQLite holds on it in this process.
 func prepareFile(cfg Config) (string, error) {
 	path, err := cfg.File()
 	if err != nil {
@@ -42,7 +42,7 @@ func prepareFile(cfg Config) (string, error) {
 	} else if errors.Is(err, fs.ErrExist) {
 		info, statErr := os.Stat(file)
 		if statErr == nil && info.IsDir() {
-			return "", fmt.Errorf("%s is a folder, must be a file", file)
+			return "", fmt.Errorf("%s is a folder, not a file", file)
 		}
 		return file, nil
 	}
@@ -52,11 +52,12 @@ func prepareFile(cfg Config) (string, error) {
 	return file, nil
 }
 
-// migrateLocked runs migrate while it holds a lock that excludes every other opener of the file, in all processes.
+// migrateLocked runs migrate while it holds a lock, so that only one Open of a file migrates at a time, across all
+// processes.
 //
 // The lock is SQLite's exclusive lock on a second, empty file beside the database. goose has no lock for SQLite, and a
 // lock inside the database would block goose itself. The operating system releases the lock when the process ends. The
-// lock also covers the switch to WAL, for which SQLite does not wait.
+// lock also covers the switch to WAL, because SQLite does not wait for the database lock there.
 func migrateLocked(ctx context.Context, db *sql.DB, file string) (err error) {
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(file + "-migrate"), RawQuery: "_busy_timeout=" + lockTimeout}
 	lock, err := sql.Open("sqlite", u.String())
@@ -75,7 +76,7 @@ func migrateLocked(ctx context.Context, db *sql.DB, file string) (err error) {
 	return migrate(ctx, db) // closing the connection releases the lock
 }
 
-// migrate updates the schema to this build's version. It fails for a newer schema.
+// migrate updates the schema to this build's version. It fails if the schema is newer.
 func migrate(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
@@ -102,7 +103,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// explainOpen wraps an error of SQLite with the reason why the database cannot be opened.
+// explainOpen wraps a SQLite error with the reason why the database cannot be opened.
 func explainOpen(doing string, err error) error {
 	switch sqliteCode(err) {
 	case sqlite3.SQLITE_NOTADB:

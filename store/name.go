@@ -7,10 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// nameChunk bounds the keys of one statement.
+// nameChunk is the maximum number of keys in one statement.
 const nameChunk = 500
 
-// Names returns the input name of each key, from its newest submission that has one. Keys without a name are omitted.
+// Names returns the input name of each key. The name comes from the newest submission that has one. Keys without a
+// name are omitted.
 func (s *Store) Names(ctx context.Context, keys []string) (map[string]string, error) {
 	found := make(map[string]string, len(keys))
 	for chunk := range slices.Chunk(keys, nameChunk) {
@@ -37,7 +38,7 @@ func (s *Store) LatestNames(ctx context.Context, limit int) ([]string, error) {
 	return readAll(ctx, s, "read the latest names", &q, scanString)
 }
 
-// KeysWithPrefix returns the keys of tasks that begin with prefix, sorted.
+// KeysWithPrefix returns the task keys that start with prefix, sorted.
 func (s *Store) KeysWithPrefix(ctx context.Context, prefix string, limit int) ([]string, error) {
 	q := query{selection: "SELECT key FROM task", order: "ORDER BY key", limit: rowLimit(limit)}
 	q.where("SUBSTR(key, 1, ?) = ?", utf8.RuneCountInString(prefix), prefix)

@@ -12,7 +12,7 @@ import (
 	_ "modernc.org/sqlite" // registers the "sqlite" driver
 )
 
-// Store is an open database. All methods are safe for concurrent use, also by several processes with one file.
+// Store is an open database. All methods are safe for concurrent use. Several processes may use the same file.
 type Store struct {
 	db       *sql.DB
 	file     string // absolute path
@@ -23,12 +23,12 @@ type Store struct {
 	stopped  chan struct{} // closed when the writer has ended
 	once     sync.Once
 	closeErr error
-	marked   atomic.Bool // nothing was committed by this process since its last mark
+	marked   atomic.Bool // this process has committed nothing since its last mark
 }
 
-// Open opens or creates the database and migrates its schema to this build's version. Several processes may open one
-// file at once. Open fails for an invalid setting, for a file that cannot be written or is not a database, and for a
-// schema that is newer than this build. The caller closes the store.
+// Open opens or creates the database and migrates its schema to this build's version. Several processes may open the
+// same file. Open fails for an invalid setting, for a file that cannot be written or is not a database, and for a
+// schema that is newer than this build. The caller must close the store.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -77,8 +77,8 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for the running transaction, fails waiting calls with ErrClosed and closes the database. Further calls
-// of Close change nothing and return the same error.
+// Close waits for the running transaction, fails waiting calls with ErrClosed and closes the database. Later calls
+// return the same error.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closing)
@@ -90,14 +90,14 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// DB returns the connection pool, for packages that have their own tables in this database. Every transaction takes the
+// DB returns the connection pool, for packages with their own tables in this database. Every transaction takes the
 // write lock when it begins. The caller must not close the pool.
 func (s *Store) DB() *sql.DB { return s.db }
 
 var updateProbe = &statement{"write the probe row", `
 INSERT INTO probe (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at`}
 
-// Ping writes one row, so it also fails if the database can only be read.
+// Ping writes one row, so it also fails if the database is read-only.
 func (s *Store) Ping(ctx context.Context) error {
 	at := time.Now().UnixMilli()
 	return s.write(ctx, "check that the store can be written", func(ctx context.Context, tx *sql.Tx) error {

@@ -50,11 +50,11 @@ func TestOpenErrorIsOneLine(t *testing.T) {
 		require.NoError(t, s.Close())
 	}()
 	for name, row := range map[string]struct{ url, want string }{
-		"a folder":                 {"sqlite:" + dir, "is a folder, must be a file"},
+		"a folder":                 {"sqlite:" + dir, "is a folder, not a file"},
 		"not a database":           {"sqlite:" + noDatabase, "the file is not a SQLite database"},
 		"newer schema":             {"sqlite:" + newer, "is newer than version"},
 		"folder cannot be created": {"sqlite:" + noDatabase + "/sub/reprise.db", "not a directory"},
-		"memory":                   {"sqlite::memory:", "results need a file"},
+		"memory":                   {"sqlite::memory:", "in-memory database"},
 		"no scheme":                {"reprise.db", "must be sqlite:PATH"},
 		"PostgreSQL":               {"postgres://app:secret@db/app", "does not support PostgreSQL"},
 		"unknown scheme":           {"mysql://app:secret@db/app", "unknown scheme"},

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	defaultLimit = 1000    // rows of a list whose filter has Limit 0
-	maxLimit     = 100_000 // rows of a list at most
+	defaultLimit = 1000    // rows returned if the filter's Limit is 0
+	maxLimit     = 100_000 // maximum rows returned
 )
 
-// rowLimit returns the number of rows that a filter's Limit allows.
+// rowLimit returns the number of rows for a filter's Limit.
 func rowLimit(limit int) int64 {
 	if limit <= 0 {
 		return defaultLimit
@@ -20,7 +20,7 @@ func rowLimit(limit int) int64 {
 	return min(int64(limit), maxLimit)
 }
 
-// query is a SELECT whose conditions are added one by one.
+// query builds a SELECT whose conditions are added one by one.
 type query struct {
 	selection  string // SELECT … FROM …
 	order      string // GROUP BY … ORDER BY …
@@ -29,7 +29,7 @@ type query struct {
 	args       []any
 }
 
-// where adds a condition. All conditions must be true.
+// where adds a condition. Conditions are joined with AND.
 func (q *query) where(condition string, args ...any) {
 	q.conditions = append(q.conditions, condition)
 	q.args = append(q.args, args...)
@@ -51,7 +51,7 @@ func (q *query) in(column string, values []string) {
 	q.where(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
 }
 
-// between adds since ≤ column < until. A zero time sets no bound.
+// between adds since ≤ column < until. A zero time sets no limit.
 func (q *query) between(column string, since, until time.Time) {
 	if !since.IsZero() {
 		q.where(column+" >= ?", since.UnixMilli())
@@ -61,12 +61,12 @@ func (q *query) between(column string, since, until time.Time) {
 	}
 }
 
-// likePattern returns a LIKE pattern that matches s anywhere in lower-case text. Wildcards in s are escaped.
+// likePattern returns a LIKE pattern that matches text containing s in lower case. Wildcards in s are escaped.
 func likePattern(s string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(s)) + "%"
 }
 
-// scanner is a *sql.Row or *sql.Rows.
+// scanner is implemented by *sql.Row and *sql.Rows.
 type scanner interface{ Scan(dest ...any) error }
 
 // each runs a query and calls scan for every row.
@@ -80,7 +80,7 @@ func (s *Store) each(ctx context.Context, doing string, q *query, scan func(scan
 	if err != nil {
 		return s.failed(doing, err)
 	}
-	defer func() { _ = rows.Close() }() // rows.Err has the error of a read that ended early
+	defer func() { _ = rows.Close() }() // rows.Err returns a read error
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return s.failed(doing, err)
@@ -89,7 +89,7 @@ func (s *Store) each(ctx context.Context, doing string, q *query, scan func(scan
 	return s.failed(doing, rows.Err())
 }
 
-// readAll runs a query and returns its rows; nil after an error and when no row matches.
+// readAll runs a query and returns its rows. It returns nil after an error or if no row matches.
 func readAll[T any](ctx context.Context, s *Store, doing string, q *query, scan func(scanner) (T, error)) ([]T, error) {
 	var found []T
 	err := s.each(ctx, doing, q, func(row scanner) error {
@@ -103,7 +103,7 @@ func readAll[T any](ctx context.Context, s *Store, doing string, q *query, scan 
 	return found, nil
 }
 
-// scanString reads a row of one text column.
+// scanString reads a row with one text column.
 func scanString(row scanner) (value string, err error) {
 	err = row.Scan(&value)
 	return value, err

@@ -11,29 +11,29 @@ import (
 	"reprise/tasks"
 )
 
-// registerChunk bounds the submissions of one transaction.
+// registerChunk is the maximum number of submissions in one transaction.
 const registerChunk = 200
 
 // Submission is one enqueued input. Many submissions may share one task.
 type Submission struct {
-	// ID identifies the submission. Registering it again changes nothing. Batch keeps the order of submissions
-	// of one instant only if their ids sort by time.
+	// ID identifies the submission. Registering the same ID again changes nothing. Submissions of a batch with the same
+	// time are sorted by ID, so IDs should sort by time.
 	ID         string
 	Batch      string
 	Key        string
 	Path       tasks.Path
-	Queue      string // "" = the queue of the path
+	Queue      string // "" = the path's queue
 	ExternalID string
-	Name       string // of the input, for display; never a signed URL
+	Name       string // input name, for display; never a signed URL
 	Metadata   json.RawMessage
-	// Payload is stored in the task row, where it replaces an older payload, because its URL may have a newer
-	// signature. Lists do not return it.
+	// Payload is stored in the task row and replaces an older payload, because the new URL may have a newer signature.
+	// Lists do not return it.
 	Payload []byte `json:"-"`
 	At      time.Time
-	// Cached marks a submission that needs no call, because the store has its result. Register also sets it when
-	// the task is done, unless Fresh is set.
+	// Cached means that the submission needs no call, because the store has its result. Register also sets it if the
+	// task is done and Fresh is not set.
 	Cached bool
-	// Fresh requests a new call although the task may be done. It is not stored.
+	// Fresh requests a new call even if the task is done. It is not stored.
 	Fresh bool `json:"-"`
 }
 
@@ -67,9 +67,9 @@ INSERT INTO submission (id, batch, key, path, queue, external_id, name, metadata
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING`}
 
-// Register records submissions before their tasks are enqueued and creates the task rows of new keys. It returns the
-// status of each submission's task, in the same order, with results. It commits in chunks. After an error some chunks
-// may be committed, and the caller can register all submissions again.
+// Register stores submissions before their tasks are enqueued, and creates the task rows of new keys. It returns each
+// submission's task status, with results, in the same order. It commits in chunks. After an error some chunks may be
+// committed. The caller can then register all submissions again.
 func (s *Store) Register(ctx context.Context, submissions []Submission) ([]TaskStatus, error) {
 	for i := range submissions {
 		if err := submissions[i].validate(); err != nil {

@@ -14,8 +14,8 @@ INSERT INTO task (key, path, queue, payload, generation, created_at, updated_at)
 VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO NOTHING`}
 
-// touchTask writes the latest decision to an unfinished task. It also raises a row of an older generation, which
-// happens after the database was restored from a backup.
+// touchTask writes the latest decision to an unfinished task. It also raises the generation of an older row, for
+// example after the database was restored from a backup.
 var touchTask = &statement{"write the latest attempt to the task row", `
 UPDATE task SET generation = ?, finished = FALSE, final = FALSE, finished_at = NULL,
        verdict = ?, outcome = ?, reason = ?, attempted_at = ?, updated_at = ?
@@ -27,7 +27,7 @@ UPDATE task SET generation = ?, finished = TRUE, final = ?, finished_at = ?,
        verdict = ?, outcome = ?, reason = ?, attempted_at = ?, updated_at = ?
 WHERE key = ? AND generation <= ?`}
 
-// putCall keeps the first row of an attempt, except that the attempt's own report replaces a presumed crash.
+// putCall keeps an attempt's first row. The exception is a presumed crash, which the attempt's own report replaces.
 var putCall = &statement{"write the call row", `
 INSERT INTO call (attempt_id, key, generation, source, path, queue, outcome, verdict, code, http_status,
        request_id, phase, latency_us, units, unit_basis, possibly_billed, price, cost, reason, at)
@@ -40,8 +40,8 @@ ON CONFLICT (attempt_id) DO UPDATE SET
        reason = excluded.reason, at = excluded.at
 WHERE call.outcome = 'crash' AND excluded.outcome <> 'crash'`}
 
-// putResult keeps the first verdict of a generation, except that a certain verdict of the same attempt replaces a
-// presumption (outcome crash or verdict hold).
+// putResult keeps a generation's first verdict. The exception is a presumption (outcome crash or verdict hold), which
+// a certain verdict of the same attempt replaces.
 var putResult = &statement{"write the result row", `
 INSERT INTO result (key, generation, attempt_id, verdict, outcome, reason, final, body, finished_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -52,10 +52,10 @@ WHERE result.attempt_id <> '' AND result.attempt_id = excluded.attempt_id
   AND (result.outcome = 'crash' OR result.verdict = 'hold')
   AND excluded.outcome <> 'crash' AND excluded.verdict <> 'hold'`}
 
-// Settle commits the settlements of one caller durably, all or none. Repeats change nothing; doc.go has the rules for
-// late settlements and older generations. Concurrent callers share a transaction. The caller must not change the
-// settlements afterwards, because they may still be committed after ctx ends. An error for which IsUnavailable is true
-// can be retried. An error that wraps ErrInvalid cannot.
+// Settle durably commits all settlements or none. Repeats change nothing. doc.go has the rules for late settlements
+// and older generations. Concurrent callers share a transaction. The caller must not change the settlements
+// afterwards, because they may still be committed after ctx ends. Settle can be retried if IsUnavailable is true for
+// its error. It cannot be retried if the error wraps ErrInvalid.
 func (s *Store) Settle(ctx context.Context, settlements ...Settlement) error {
 	for i := range settlements {
 		if err := settlements[i].validate(); err != nil {
@@ -103,7 +103,7 @@ func (p statements) settle(ctx context.Context, tx *sql.Tx, st *Settlement) erro
 	return err
 }
 
-// finish writes the result row of a generation. It updates the task row unless the generation has a result already.
+// finish writes a generation's result row. It also updates the task row, unless the generation already has a result.
 func (p statements) finish(ctx context.Context, tx *sql.Tx, st *Settlement) error {
 	at, attempt, reason := st.At.UnixMilli(), st.AttemptID, text(st.Reason)
 	if st.Call != nil {
@@ -119,7 +119,7 @@ func (p statements) finish(ctx context.Context, tx *sql.Tx, st *Settlement) erro
 	return err
 }
 
-// queueOrDefault returns the queue as valid text. It returns the queue of the path for "".
+// queueOrDefault returns the queue as valid text, or the path's queue if queue is "".
 func queueOrDefault(queue string, path tasks.Path) string {
 	return text(cmp.Or(queue, path.Queue("")))
 }

@@ -193,20 +193,20 @@ func TestSettleRejectsInvalidSettlements(t *testing.T) {
 	t.Parallel()
 	s, nan := fresh(t), math.NaN()
 	for name, spoil := range map[string]func(*store.Settlement){
-		"no key":                  func(st *store.Settlement) { st.Key = "" },
-		"no path":                 func(st *store.Settlement) { st.Path = "" },
-		"no time":                 func(st *store.Settlement) { st.At = time.Time{} },
-		"negative generation":     func(st *store.Settlement) { st.Generation = -1 },
-		"finished with retry":     func(st *store.Settlement) { st.Verdict = tasks.Retry },
-		"done but not finished":   func(st *store.Settlement) { st.Finished = false },
-		"final but done":          func(st *store.Settlement) { st.Final = true },
-		"result is not JSON":      func(st *store.Settlement) { st.Result = []byte("secret") },
-		"call without attempt id": func(st *store.Settlement) { st.Call.AttemptID = "" },
-		"call of another key":     func(st *store.Settlement) { st.Call.Key = "other" },
-		"call without path":       func(st *store.Settlement) { st.Call.Path = "" },
-		"call without time":       func(st *store.Settlement) { st.Call.At = time.Time{} },
-		"negative units":          func(st *store.Settlement) { st.Call.Units = -1 },
-		"cost is not a number":    func(st *store.Settlement) { st.Call.Cost = &nan },
+		"no key":                      func(st *store.Settlement) { st.Key = "" },
+		"no path":                     func(st *store.Settlement) { st.Path = "" },
+		"no time":                     func(st *store.Settlement) { st.At = time.Time{} },
+		"negative generation":         func(st *store.Settlement) { st.Generation = -1 },
+		"finished with retry":         func(st *store.Settlement) { st.Verdict = tasks.Retry },
+		"done but not finished":       func(st *store.Settlement) { st.Finished = false },
+		"final but done":              func(st *store.Settlement) { st.Final = true },
+		"result is not JSON":          func(st *store.Settlement) { st.Result = []byte("secret") },
+		"call without attempt id":     func(st *store.Settlement) { st.Call.AttemptID = "" },
+		"call belongs to another key": func(st *store.Settlement) { st.Call.Key = "other" },
+		"call without path":           func(st *store.Settlement) { st.Call.Path = "" },
+		"call without time":           func(st *store.Settlement) { st.Call.At = time.Time{} },
+		"negative units":              func(st *store.Settlement) { st.Call.Units = -1 },
+		"cost is not a number":        func(st *store.Settlement) { st.Call.Cost = &nan },
 	} {
 		st := attempt("k", 0, "a", tasks.Done, tasks.Match, 1)
 		st.Payload = []byte("https://x/y?sig=secret")

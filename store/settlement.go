@@ -12,7 +12,7 @@ import (
 
 // Call is one call to AudD with its outcome and cost.
 type Call struct {
-	// AttemptID identifies the call. Recording it again changes nothing.
+	// AttemptID identifies the call. Recording the same call again changes nothing.
 	AttemptID  string
 	Key        string
 	Generation int64
@@ -29,28 +29,29 @@ type Call struct {
 	UnitBasis  string // measured, estimated, unavailable; "" = none
 	// PossiblyBilled marks a call that AudD may have billed without confirming it.
 	PossiblyBilled bool
-	// Price is the price of one unit, and Cost the price of the call; nil = unknown.
+	// Price is the price per unit. Cost is the price of the whole call. nil = unknown.
 	Price, Cost *float64
 	Reason      string
-	// At is when the call ended, in milliseconds.
+	// At is when the call ended, with millisecond precision.
 	At time.Time
 }
 
-// Settlement is the effect of one attempt, or of a decision without a call, on a task. Its JSON form keeps every field
-// exactly.
+// Settlement describes how one attempt, or a decision without a call, changes a task. Its JSON form preserves every
+// field exactly.
 type Settlement struct {
 	Key        string
 	Generation int64
 	Path       tasks.Path
-	// Queue and Payload are stored only if the key is unknown. Queue "" = the queue of the path.
+	// Queue and Payload are stored only if the key is unknown. Queue "" means the path's queue.
 	Queue   string
 	Payload []byte
 	// Call is nil if no call was made.
 	Call *Call
-	// AttemptID is the attempt that the verdict is about. It is "" if Call is set, because Call has it.
+	// AttemptID is the attempt that the verdict is about. It must be "" if Call is set, because Call has its own
+	// AttemptID.
 	AttemptID string `json:",omitempty"`
-	// Finished is true for the verdicts done, archive and hold. It is false for retry and snooze, and for ""
-	// (a call is recorded, the status of the task stays).
+	// Finished is true for the verdicts done, archive and hold. It is false for retry and snooze. It is also false for
+	// "", which records a call and keeps the task's status.
 	Finished bool
 	Verdict  tasks.Verdict
 	Outcome  tasks.Outcome
@@ -59,13 +60,14 @@ type Settlement struct {
 	Final bool
 	// Result is JSON; nil = none. It is a byte slice because encoding/json would reformat a json.RawMessage.
 	Result []byte
-	// At is when the decision was made, in milliseconds. An unfinished task shows its latest decision.
+	// At is when the decision was made, with millisecond precision. An unfinished task shows its latest decision.
 	At time.Time
 }
 
 var finishing = []tasks.Verdict{tasks.Done, tasks.Archive, tasks.Hold}
 
-// validate reports fields that contradict each other. Its error wraps ErrInvalid and quotes neither payload nor result.
+// validate returns an error if fields are missing or contradict each other. The error wraps ErrInvalid and quotes
+// neither payload nor result.
 func (st Settlement) validate() error {
 	wrong := func(what string) error { return fmt.Errorf("settlement of %q: %s: %w", st.Key, what, ErrInvalid) }
 	finishes := slices.Contains(finishing, st.Verdict)
@@ -94,7 +96,7 @@ func (st Settlement) validate() error {
 		case c.AttemptID == "":
 			return wrong("call without attempt id")
 		case c.Key != st.Key:
-			return wrong("call of another key")
+			return wrong("call belongs to another key")
 		case c.Path == "":
 			return wrong("call without path")
 		case c.At.IsZero():
@@ -110,7 +112,8 @@ func (st Settlement) validate() error {
 
 func finite(v *float64) bool { return v == nil || !math.IsNaN(*v) && !math.IsInf(*v, 0) }
 
-// settlementVersion is the version of the JSON form that this build writes, and the newest that it reads.
+// settlementVersion is the version of the JSON form that this build writes. This build reads all versions up to
+// settlementVersion.
 const settlementVersion = 1
 
 // plainSettlement has Settlement's fields without its methods.
@@ -122,7 +125,7 @@ type wireSettlement struct {
 	plainSettlement
 }
 
-// MarshalJSON returns the settlement with the version of its form.
+// MarshalJSON returns the settlement's JSON form, which includes its version.
 func (st Settlement) MarshalJSON() ([]byte, error) {
 	encoded, err := json.Marshal(wireSettlement{Version: settlementVersion, plainSettlement: plainSettlement(st)})
 	if err != nil {
@@ -131,7 +134,7 @@ func (st Settlement) MarshalJSON() ([]byte, error) {
 	return encoded, nil
 }
 
-// UnmarshalJSON reads what MarshalJSON returned. It fails for the version of a newer build.
+// UnmarshalJSON reads the output of MarshalJSON. It fails if a newer build wrote it.
 func (st *Settlement) UnmarshalJSON(encoded []byte) error {
 	var w wireSettlement
 	if err := json.Unmarshal(encoded, &w); err != nil {

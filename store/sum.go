@@ -9,7 +9,7 @@ import (
 // CallGroup is the property by which SumCalls groups calls.
 type CallGroup string
 
-// The groupings of SumCalls. Days of every time zone are made of whole quarter hours.
+// The groupings of SumCalls. A day in any time zone consists of whole quarter hours.
 const (
 	ByQuarterHour CallGroup = "quarter_hour"
 	BySource      CallGroup = "source"
@@ -20,33 +20,33 @@ const (
 
 const quarterHour = 15 * time.Minute
 
-// groupColumns has the SQL expression of each grouping.
+// groupColumns maps each grouping to its SQL expression.
 var groupColumns = map[CallGroup]string{
 	ByQuarterHour: fmt.Sprintf("at / %d", quarterHour.Milliseconds()),
 	BySource:      "source", ByPath: "path", ByQueue: "queue", ByOutcome: "outcome",
 }
 
-// CallSum is the sum of the calls of one group.
+// CallSum is the sum of one group's calls.
 type CallSum struct {
 	Of    string    `json:"of"` // source, path, queue or outcome; "" for quarter hours
 	Start time.Time `json:"-"`  // start of the quarter hour; zero for other groupings
 	Calls int64     `json:"calls"`
 	Units int64     `json:"units"`
-	// Cost is the sum of the known costs; nil = no cost is known.
+	// Cost is the sum of the known costs. nil means that no cost is known.
 	Cost *float64 `json:"cost"`
-	// UnpricedUnits and UnpricedCalls count calls that have units but no known cost.
+	// UnpricedUnits and UnpricedCalls count calls with units but without a known cost.
 	UnpricedUnits int64 `json:"unpriced_units"`
 	UnpricedCalls int64 `json:"unpriced_calls"`
 	// PossiblyBilled counts calls that AudD may have billed without confirming it.
 	PossiblyBilled int64 `json:"possibly_billed_calls"`
-	// UnknownUnits counts calls without even an estimate of their units.
+	// UnknownUnits counts calls whose units are neither known nor estimated.
 	UnknownUnits int64 `json:"unknown_unit_calls"`
-	// EstimatedUnits is the part of Units that AudD did not report.
+	// EstimatedUnits counts the part of Units that is estimated, because AudD did not report it.
 	EstimatedUnits int64 `json:"estimated_units"`
 }
 
-// SumCalls sums calls by group. The group with the earliest call comes first. The filter's Limit bounds the number of
-// groups; 0 = 100,000. An unknown grouping wraps ErrInvalid.
+// SumCalls sums calls by group. The group with the earliest call is first. The filter's Limit is the maximum number
+// of groups; 0 = 100,000. For an unknown grouping the error wraps ErrInvalid.
 func (s *Store) SumCalls(ctx context.Context, f CallFilter, by CallGroup) ([]CallSum, error) {
 	column, known := groupColumns[by]
 	if !known {
@@ -76,8 +76,8 @@ FROM call`
 	})
 }
 
-// Spent sums the units of calls, to restore a lost budget counter. A call counts for the group of its own queue,
-// even if its task was moved or deleted later. The filter's Limit does not apply.
+// Spent returns the units of all matching calls, to restore a lost budget counter. A call counts for the group of its
+// own queue, even if its task was moved or deleted later. The filter's Limit is ignored.
 func (s *Store) Spent(ctx context.Context, f CallFilter) (units int64, err error) {
 	q := f.query()
 	q.selection, q.limit = "SELECT COALESCE(SUM(units), 0) FROM call", 1

@@ -7,15 +7,15 @@ import (
 	"reprise/tasks"
 )
 
-// TaskFilter selects tasks that match every field that is set.
+// TaskFilter selects the tasks that match all set fields.
 type TaskFilter struct {
 	Path    tasks.Path
 	Queue   string
 	Verdict tasks.Verdict
 	Outcome tasks.Outcome
-	// Source selects tasks that have a call to the source.
+	// Source selects tasks with a call to this source.
 	Source string
-	// Text selects tasks with this text in their key, reason or input name, in upper or lower case.
+	// Text selects tasks whose key, reason or input name contains the text. Case is ignored.
 	Text string
 	// Finished selects finished (true) or unfinished (false) tasks; nil = all.
 	Finished *bool
@@ -23,15 +23,15 @@ type TaskFilter struct {
 	Replayable bool
 	// Reopened selects tasks that have not been attempted since they were reopened.
 	Reopened bool
-	// Since and Until bound the last change: Since ≤ UpdatedAt < Until. The zero time sets no bound.
+	// Since and Until limit the last change: Since ≤ UpdatedAt < Until. A zero time sets no limit.
 	Since, Until time.Time
-	// AfterAt and AfterKey are UpdatedAt and Key of the last row of the previous page.
+	// AfterAt and AfterKey are the UpdatedAt and Key of the previous page's last row.
 	AfterAt  time.Time
 	AfterKey string
 	Limit    int // 0 = 1,000; at most 100,000
 }
 
-// Tasks lists tasks without their results. The task that was changed longest ago comes first.
+// Tasks returns tasks without their results. The least recently changed task is first.
 func (s *Store) Tasks(ctx context.Context, f TaskFilter) ([]TaskStatus, error) {
 	q := f.query()
 	q.selection, q.order = "SELECT "+taskColumns+" FROM task t", "ORDER BY t.updated_at, t.key"
@@ -41,7 +41,7 @@ func (s *Store) Tasks(ctx context.Context, f TaskFilter) ([]TaskStatus, error) {
 	})
 }
 
-// CountByOutcome counts tasks by their outcome. The filter's Limit does not apply.
+// CountByOutcome counts tasks by outcome. The filter's Limit is ignored.
 func (s *Store) CountByOutcome(ctx context.Context, f TaskFilter) (map[tasks.Outcome]int64, error) {
 	q := f.query()
 	q.selection, q.order, q.limit = "SELECT t.outcome, COUNT(*) FROM task t", "GROUP BY t.outcome", maxLimit

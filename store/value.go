@@ -2,12 +2,12 @@ package store
 
 import "strings"
 
-// text returns s as valid UTF-8 without NUL, which every database accepts.
+// text returns s as valid UTF-8 without NUL bytes, because not every database accepts them.
 func text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// bytesOrNull returns b and NULL for an empty b.
+// bytesOrNull returns b, or NULL if b is empty.
 func bytesOrNull(b []byte) any {
 	if len(b) == 0 {
 		return nil
@@ -15,7 +15,7 @@ func bytesOrNull(b []byte) any {
 	return b
 }
 
-// jsonOrNull returns raw as text and NULL for nil.
+// jsonOrNull returns raw as text, or NULL if raw is nil.
 func jsonOrNull(raw []byte) any {
 	if raw == nil {
 		return nil

@@ -7,19 +7,20 @@ import (
 	"fmt"
 )
 
-// maxGroup bounds the operations of one transaction. A small bound keeps the write lock short for other processes.
+// maxGroup is the maximum number of operations in one transaction. Small transactions keep the write lock short for
+// other processes.
 const maxGroup = 128
 
-// operation is one caller's part of a transaction. It runs a second time if another operation of the group failed, so
-// it must not depend on what its first run did.
+// operation is one caller's part of a transaction. It runs again if another operation in the group fails, so it must
+// not depend on the result of its first run.
 type operation func(ctx context.Context, tx *sql.Tx) error
 
 type request struct {
 	run  operation
-	done chan error // has capacity 1, so that the writer never waits for a caller
+	done chan error // capacity 1, so the writer never waits for a caller
 }
 
-// write hands an operation to the writer and waits until it is committed. If ctx ends first, the operation may still
+// write passes an operation to the writer and waits until it is committed. If ctx ends first, the operation may still
 // be committed later.
 func (s *Store) write(ctx context.Context, doing string, run operation) error {
 	r := &request{run: run, done: make(chan error, 1)}
@@ -38,8 +39,8 @@ func (s *Store) write(ctx context.Context, doing string, run operation) error {
 	}
 }
 
-// writeLoop commits the operations of all callers (group commit). Callers that arrive while a transaction is written to
-// disk share the next transaction. A single caller never waits for others.
+// writeLoop commits the operations of all callers (group commit). Callers that arrive during a commit share the next
+// transaction. A single caller never waits for others.
 func (s *Store) writeLoop() {
 	defer close(s.stopped)
 	for {
@@ -52,7 +53,7 @@ func (s *Store) writeLoop() {
 	}
 }
 
-// gather returns a group of first and the requests that already wait.
+// gather returns a group with first and the requests that are already waiting.
 func (s *Store) gather(first *request) []*request {
 	group := []*request{first}
 	for len(group) < maxGroup {
@@ -67,7 +68,7 @@ func (s *Store) gather(first *request) []*request {
 }
 
 // commitGroup commits a group and reports to every caller. If the group fails although the store is available, each
-// operation runs in its own transaction, so that one invalid row does not fail the others.
+// operation runs again in its own transaction, so that one invalid row does not fail the others.
 func (s *Store) commitGroup(group []*request) {
 	err := s.transact(group)
 	if err != nil && len(group) > 1 && !IsUnavailable(err) {
@@ -81,8 +82,8 @@ func (s *Store) commitGroup(group []*request) {
 	}
 }
 
-// transact runs the operations of a group in one transaction. It does not use a caller's context, because a caller that
-// gives up must not roll back the others. Config.BusyTimeout bounds the wait for the write lock.
+// transact runs a group's operations in one transaction. It does not use a caller's context, because a caller that
+// gives up must not roll back the others. Config.BusyTimeout limits the wait for the write lock.
 func (s *Store) transact(group []*request) error {
 	ctx := context.Background()
 	tx, err := s.db.BeginTx(ctx, nil)

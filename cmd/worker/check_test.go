@@ -67,7 +67,7 @@ func TestStartErrorsNameTheSettingToChange(t *testing.T) {
 		},
 		"a missing folder": {
 			[]string{redis, "REPRISE_STORE_URL=sqlite:" + dir + "/nowhere/z.db"},
-			[]string{"check"}, "store.url (REPRISE_STORE_URL): no folder " + dir + "/nowhere",
+			[]string{"check"}, "store.url (REPRISE_STORE_URL): folder " + dir + "/nowhere does not exist",
 		},
 		"a port in use": {
 			[]string{redis, "REPRISE_STORE_URL=sqlite:" + dir + "/b.db"},

@@ -4,14 +4,14 @@
 
 -- +goose Up
 
--- One row: which store this is.
+-- One row with the store's id.
 CREATE TABLE identity (
     id    BIGINT NOT NULL PRIMARY KEY,
-    store TEXT   NOT NULL                        -- random, made once
+    store TEXT   NOT NULL                        -- random, created once
 );
 
--- The latest marks. Redis remembers one, so that another store, an empty one and an
--- older or diverged copy are noticed, because they lack it.
+-- The latest marks. Redis stores one of them. Another store, an empty store and an
+-- older or diverged copy are detected, because they lack this mark.
 CREATE TABLE mark (
     seq   BIGINT NOT NULL PRIMARY KEY,
     token TEXT   NOT NULL                        -- random
@@ -25,10 +25,10 @@ CREATE TABLE task (
     payload      BYTEA,                          -- may hold a signed URL
     generation   BIGINT  NOT NULL DEFAULT 0,
     finished     BOOLEAN NOT NULL DEFAULT FALSE,
-    verdict      TEXT    NOT NULL DEFAULT '',    -- of the last attempt; '' before the first
+    verdict      TEXT    NOT NULL DEFAULT '',    -- of the last attempt; '' before the first one
     outcome      TEXT    NOT NULL DEFAULT '',
     reason       TEXT    NOT NULL DEFAULT '',
-    final        BOOLEAN NOT NULL DEFAULT FALSE, -- tombstone: only force reopens it
+    final        BOOLEAN NOT NULL DEFAULT FALSE, -- tombstone: only force reopens the task
     created_at   BIGINT  NOT NULL,
     attempted_at BIGINT,                         -- last attempt of this generation
     updated_at   BIGINT  NOT NULL,
@@ -47,7 +47,7 @@ CREATE TABLE submission (
     external_id TEXT    NOT NULL DEFAULT '',
     name        TEXT    NOT NULL DEFAULT '',
     metadata    TEXT,                            -- JSON
-    cached      BOOLEAN NOT NULL DEFAULT FALSE,  -- needed no call, costs 0
+    cached      BOOLEAN NOT NULL DEFAULT FALSE,  -- needed no call; cost 0
     created_at  BIGINT  NOT NULL
 );
 CREATE INDEX submission_by_batch ON submission (batch, created_at, id);
@@ -58,7 +58,7 @@ CREATE INDEX submission_by_key ON submission (key);
 CREATE TABLE result (
     key         TEXT    NOT NULL REFERENCES task (key),
     generation  BIGINT  NOT NULL,
-    attempt_id  TEXT    NOT NULL DEFAULT '',     -- of the verdict; '' without a call
+    attempt_id  TEXT    NOT NULL DEFAULT '',     -- attempt of the verdict; '' without a call
     verdict     TEXT    NOT NULL,
     outcome     TEXT    NOT NULL,
     reason      TEXT    NOT NULL DEFAULT '',

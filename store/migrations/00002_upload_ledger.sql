@@ -1,19 +1,19 @@
 -- The upload ledger (package idempotency). Times are milliseconds since the Unix
--- epoch, UTC; a time that has not come is NULL.
+-- epoch, UTC. A time that is not known yet is NULL.
 
 -- +goose Up
 
--- One row with the id and the counters of the ledger. Every transaction that
--- changes the ledger updates this row first, so that transactions run one by one.
+-- One row with the ledger's id and counters. Every transaction that changes the
+-- ledger updates this row first, which serializes all changes.
 CREATE TABLE upload_ledger (
     id      BIGINT NOT NULL PRIMARY KEY,
-    ledger  TEXT   NOT NULL,                     -- random, made once
-    seq     BIGINT NOT NULL,                     -- of the last latch or adoption
-    token   TEXT   NOT NULL,                     -- attempt id or adoption
+    ledger  TEXT   NOT NULL,                     -- random, created once
+    seq     BIGINT NOT NULL,                     -- number of the last latch or adoption
+    token   TEXT   NOT NULL,                     -- its attempt id or adoption id
     audits  BIGINT NOT NULL                      -- number of the last audit row
 );
 
--- One row per key that was claimed or sent, with the generation that may send next.
+-- One row per claimed or sent key, with the generation that may send next.
 CREATE TABLE upload_key (
     key        TEXT   NOT NULL PRIMARY KEY,
     source     TEXT   NOT NULL,
@@ -35,14 +35,14 @@ CREATE TABLE upload (
     sha256       TEXT   NOT NULL DEFAULT '',
     state        TEXT   NOT NULL,                -- sent, settled, rejected, uncertain, released
     sent_at      BIGINT NOT NULL,
-    timeout_ms   BIGINT NOT NULL,                -- of the call
+    timeout_ms   BIGINT NOT NULL,                -- timeout of the call
     ended_at     BIGINT,                         -- when the send was concluded
     outcome      TEXT   NOT NULL DEFAULT '',
     reason       TEXT   NOT NULL DEFAULT '',
     request_id   TEXT   NOT NULL DEFAULT '',
     verify       TEXT   NOT NULL DEFAULT 'hold', -- if uncertain: hold, recognize
     verify_tries BIGINT NOT NULL DEFAULT 0,
-    verify_at    BIGINT,                         -- last try
+    verify_at    BIGINT,                         -- last verification
     PRIMARY KEY (key, generation)
 );
 CREATE INDEX upload_by_slot ON upload (source, audio_id);
@@ -65,7 +65,7 @@ CREATE TABLE upload_counter (
     next_id BIGINT NOT NULL
 );
 
--- Actions of operators, and reports that came too late to change a send.
+-- Operator actions, and reports that arrived too late to change a send.
 CREATE TABLE upload_audit (
     n          BIGINT NOT NULL PRIMARY KEY,
     at         BIGINT NOT NULL,
