@@ -24,9 +24,6 @@ type chaosSettings struct {
 	dir, binary string
 }
 
-// permitTTL is the lifetime of a permit that is not renewed (admission's default).
-const permitTTL = 12 * time.Second
-
 // newChaos measures what is spent twice while half of the workers are killed repeatedly: at the simulator,
 // the units over the day's budget and the requests that it refuses for rate or permits; in Redis, after the
 // drain, the permits that were not released.
@@ -118,7 +115,7 @@ func (set chaosSettings) run(ctx context.Context) (found chaosFound, err error) 
 		return found, errors.New("the day of the budget (UTC) ended during the run; run the case again")
 	}
 	// Permits of killed workers end.
-	if err := timer.Wait(ctx, permitTTL+time.Second); err != nil {
+	if err := timer.Wait(ctx, admission.DefaultConfig().PermitTTL+time.Second); err != nil {
 		return found, err
 	}
 	found.bill = r.sim.Sums()

@@ -59,7 +59,8 @@ func Listen(ctx context.Context, addr string, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the simulator: %w", err)
 	}
-	listeners, handlers := []net.Listener{main}, []http.Handler{sim}
+	listeners := []net.Listener{main}
+	s.servers = []*http.Server{{Handler: sim, ReadHeaderTimeout: readHeaderTimeout}}
 	s.URL = "http://" + main.Addr().String()
 	s.EnterpriseURL = s.URL + "/enterprise/"
 	if cfg.EnterpriseAddr != "" {
@@ -67,13 +68,10 @@ func Listen(ctx context.Context, addr string, cfg Config) (*Server, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("listen for enterprise: %w", err), main.Close())
 		}
-		listeners, handlers = append(listeners, second), append(handlers, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			sim.serve(w, r, PathEnterprise) // AudD's enterprise host has the path at its root
-		}))
+		atRoot := func(w http.ResponseWriter, r *http.Request) { sim.serve(w, r, PathEnterprise) }
+		listeners = append(listeners, second)
+		s.servers = append(s.servers, &http.Server{Handler: http.HandlerFunc(atRoot), ReadHeaderTimeout: readHeaderTimeout})
 		s.EnterpriseURL = "http://" + second.Addr().String() + "/"
-	}
-	for _, h := range handlers {
-		s.servers = append(s.servers, &http.Server{Handler: h, ReadHeaderTimeout: readHeaderTimeout})
 	}
 	for i, l := range listeners {
 		s.serving.Go(func() error {

@@ -11,12 +11,7 @@ import (
 )
 
 const (
-	queueRetries    = 100
-	queueBackoffMin = 50 * time.Millisecond
-	queueBackoffMax = 500 * time.Millisecond
-	poolReserve     = 10 // for asynq's heartbeat, forwarder, recoverer …
-
-	admissionRetries = 2
+	poolReserve      = 10 // for asynq's heartbeat, forwarder, recoverer …
 	admissionTimeout = 2 * time.Second
 
 	// stopBound limits the retries of a command after Stopping.
@@ -51,7 +46,7 @@ func (c *Client) Close() error {
 // cancelled.
 func Queue(url string, slots int) (*Client, error) {
 	rdb, err := open(url, func(o *redis.Options) {
-		o.MaxRetries, o.MinRetryBackoff, o.MaxRetryBackoff = queueRetries, queueBackoffMin, queueBackoffMax
+		o.MaxRetries, o.MinRetryBackoff, o.MaxRetryBackoff = 100, 50*time.Millisecond, 500*time.Millisecond
 		o.PoolSize = max(slots, 1) + poolReserve
 	})
 	if err != nil {
@@ -66,7 +61,7 @@ func Queue(url string, slots int) (*Client, error) {
 // the gates refuse calls while Redis does not reply, and must notice it soon.
 func Admission(url string) (*redis.Client, error) {
 	rdb, err := open(url, func(o *redis.Options) {
-		o.MaxRetries = admissionRetries
+		o.MaxRetries = 2
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = admissionTimeout, admissionTimeout, admissionTimeout, admissionTimeout
 	})
 	if err != nil {

@@ -55,25 +55,18 @@ func (c Counts) Total() int {
 // CountTasks reads the counts of a queue in one transaction, so that a task that moves is counted once. All
 // counts are 0 for an unknown queue, for which asynq's Inspector returns an error.
 func CountTasks(ctx context.Context, rdb redis.UniversalClient, queue string) (Counts, error) {
-	var c Counts
-	into := []*int{&c.Pending, &c.Active, &c.Scheduled, &c.Retry, &c.Archived, &c.Completed}
-	var replies []*redis.IntCmd
-	_, err := rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		for _, list := range []asynqkey.Part{asynqkey.Pending, asynqkey.Active} {
-			replies = append(replies, p.LLen(ctx, asynqkey.Of(queue, list)))
-		}
-		for _, set := range []asynqkey.Part{asynqkey.Scheduled, asynqkey.Retry, asynqkey.Archived, asynqkey.Completed} {
-			replies = append(replies, p.ZCard(ctx, asynqkey.Of(queue, set)))
-		}
-		return nil
-	})
-	if err != nil {
+	p := rdb.TxPipeline()
+	list := func(part asynqkey.Part) *redis.IntCmd { return p.LLen(ctx, asynqkey.Of(queue, part)) }
+	set := func(part asynqkey.Part) *redis.IntCmd { return p.ZCard(ctx, asynqkey.Of(queue, part)) }
+	pending, active, scheduled := list(asynqkey.Pending), list(asynqkey.Active), set(asynqkey.Scheduled)
+	retry, archived, completed := set(asynqkey.Retry), set(asynqkey.Archived), set(asynqkey.Completed)
+	if _, err := p.Exec(ctx); err != nil {
 		return Counts{}, fmt.Errorf("count tasks of queue %s: %w", queue, err)
 	}
-	for i, r := range replies {
-		*into[i] = int(r.Val())
-	}
-	return c, nil
+	return Counts{
+		Pending: int(pending.Val()), Active: int(active.Val()), Scheduled: int(scheduled.Val()),
+		Retry: int(retry.Val()), Archived: int(archived.Val()), Completed: int(completed.Val()),
+	}, nil
 }
 
 // TaskState returns asynq's state of a task: pending, active, scheduled, retry, archived or completed; "" if
