@@ -56,7 +56,7 @@ func TestRepeatedSettleChargesOnce(t *testing.T) {
 	require.EqualValues(t, 1, b.num(mainRecognize, "in_flight"))
 }
 
-// The reply to a settle may be lost. Its repeat may arrive during or after later attempts of the task.
+// A settle is repeated if its reply was lost. The repeat may arrive during or after later attempts of the task.
 func TestSettleRepeatedAfterLaterAttemptsChangesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 20}))
@@ -284,7 +284,7 @@ func TestCancelledAcquireReleasesItsPermit(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		p, err := b.Acquire(ctx, request(keyOf(i)))
-		if err == nil && i < 50 { // the machine was busy and the start has passed
+		if err == nil && i < 50 { // on a busy machine the start may have passed
 			b.settle(p, done)
 			continue
 		}
@@ -316,6 +316,6 @@ func TestTaskWithAVerdictIsNotAdmitted(t *testing.T) {
 	_, err := b.Acquire(t.Context(), r)
 	require.ErrorIs(t, err, ErrTaskEnded)
 	require.Zero(t, b.num(mainRecognize, "in_flight"))
-	r.Generation = 3 // reopened since
+	r.Generation = 3 // the task was reopened
 	b.acquire(r)
 }

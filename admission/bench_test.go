@@ -12,8 +12,8 @@ import (
 	"reprise/tasks"
 )
 
-// serverCost returns the scripts that Redis ran since the last reset, the microseconds
-// they took, and the processor seconds that Redis has used in total.
+// serverCost returns how many scripts Redis ran since the last reset, their microseconds, and Redis's total processor
+// seconds.
 func serverCost(t testing.TB, b *bench) (calls int, script, cpu float64) {
 	t.Helper()
 	stats, err := b.rdb.Info(context.Background(), "commandstats", "cpu").Result()
@@ -31,8 +31,8 @@ func serverCost(t testing.TB, b *bench) (calls int, script, cpu float64) {
 	return calls, script, cpu
 }
 
-// BenchmarkAcquireSettle reports the time that Redis needs per task with all gates on, for one worker (two calls a task) and
-// for many workers (batches).
+// BenchmarkAcquireSettle reports Redis's time per task with all gates on. It runs one worker (two calls a task) and
+// many workers (batches).
 func BenchmarkAcquireSettle(b *testing.B) {
 	for _, workers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("%d_at_once", workers), func(b *testing.B) {

@@ -17,10 +17,10 @@ func (b *bench) fail(n int) {
 	}
 }
 
-// longCooldown keeps the breaker open for longer than a test.
+// longCooldown keeps the breaker open until the test ends.
 func longCooldown(c *Config) { c.Breaker.Cooldown, c.Breaker.CooldownMax = time.Hour, 24*time.Hour }
 
-// cooled moves the breaker past its cooldown.
+// cooled ends the breaker's cooldown.
 func (b *bench) cooled() { b.set(mainRecognize, "breaker_probe_at", 1) }
 
 func TestBreakerOpensForAllWorkersAfterFiveFailuresInARow(t *testing.T) {
@@ -98,7 +98,8 @@ func TestNextCallProbesAfterTheProbesPermitExpires(t *testing.T) {
 	require.Zero(t, b.num(mainRecognize, "breaker_open"))
 }
 
-// Regression: a task whose probe permit was given back kept the source blocked while it ran on another source.
+// Regression: a task released its probe permit and then ran on another source. The probed source stayed blocked
+// meanwhile.
 func TestAnotherAttemptOfTheProbingTaskDoesNotProbe(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Sources = []SourceConfig{{Name: "main"}, {Name: "second"}} })
@@ -189,7 +190,7 @@ func TestSlowStartDoublesUntilTheFirstThrottle(t *testing.T) {
 		round[i] = b.acquire(request(keyOf(i)))
 	}
 	for _, p := range round {
-		b.settle(p, late) // soon enough after the limit was reached
+		b.settle(p, late) // within two latencies after the limit was reached
 	}
 	require.EqualValues(t, 16000, b.num(mainRecognize, "learned_concurrency_milli"))
 	b.age(time.Hour, "limit_reached_at")

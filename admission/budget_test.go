@@ -76,8 +76,8 @@ func TestSeedAddsCallsInFlight(t *testing.T) {
 	b.acquire(request(keyOf(1)))
 }
 
-// After data loss, neither call rows nor budgets include a call in flight. It must be charged even if its renewal comes after
-// the seed.
+// After data loss, neither call rows nor budgets include a call in flight. The call must be charged even if its
+// renewal comes after the seed.
 func TestBudgetIncludesCallsInFlightAfterDataLoss(t *testing.T) {
 	t.Parallel()
 	for name, renewFirst := range map[string]bool{"registered before the seed": true, "registered after the seed": false} {
@@ -111,8 +111,8 @@ func TestBudgetIncludesCallsInFlightAfterDataLoss(t *testing.T) {
 	}
 }
 
-// A unit budget admits nothing until the calls in flight are registered again, because their reserved units would be given
-// away a second time.
+// A unit budget admits nothing until the calls in flight are registered again. Otherwise their reserved units would
+// be granted twice.
 func TestRecoveryHoldWaitsForTheCallsInFlight(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 500}))
@@ -151,7 +151,7 @@ func TestSettleAfterMidnightCorrectsTheDayOfItsAcquire(t *testing.T) {
 	today, yesterday := p.Budgets, "main:recognize:2001-02-03"
 	require.NoError(t, b.rdb.Rename(t.Context(), b.key("budget:"+today), b.key("budget:"+yesterday)).Err())
 	record := b.rdb.Get(t.Context(), b.key("task:"+r.Key)).Val()
-	require.NoError(t, b.rdb.Set(t.Context(), b.key("task:"+r.Key), strings.ReplaceAll(record, today, yesterday), 0).Err()) // it was admitted on another day
+	require.NoError(t, b.rdb.Set(t.Context(), b.key("task:"+r.Key), strings.ReplaceAll(record, today, yesterday), 0).Err()) // the call was admitted yesterday
 	_, err = b.Acquire(t.Context(), request(keyOf(1)))
 	b.seedAll(err, 0)
 	s := done
@@ -202,7 +202,8 @@ func TestUsedUpBudgetFailsFastIfConfigured(t *testing.T) {
 	require.True(t, b.refused(request(keyOf(0))).FailFast)
 }
 
-// Regression: a call row was written just after the seed had read the rows, and its settle found no budget to charge.
+// Regression: a call row was written just after the seed had read the rows, and the call's settle found no budget to
+// charge.
 func TestSeedIncludesCallsSettledWhileTheBudgetWasMissing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
@@ -210,7 +211,7 @@ func TestSeedIncludesCallsSettledWhileTheBudgetWasMissing(t *testing.T) {
 	b.seedAll(err, 0)
 	before, within := b.acquire(request(keyOf(1))), b.acquire(request(keyOf(2)))
 	require.NoError(t, b.rdb.Del(t.Context(), b.key("budget:"+before.Budgets)).Err())
-	b.settle(before, done) // its row is written before the rows are read
+	b.settle(before, done) // the call row is written before the rows are read
 	proctest.Eventually(t, func() bool { return time.Since(*before.confirmed.Load()) > 20*time.Millisecond })
 	_, err = b.Acquire(t.Context(), request(keyOf(3)))
 	b.settle(within, done)
@@ -236,8 +237,8 @@ func TestUnreadableBudgetIsSeededAgain(t *testing.T) {
 	require.Equal(t, GateUnitsDay, b.refused(request(keyOf(2))).Gate)
 }
 
-// Regression: a seed whose rows were read before data loss did not include the calls in flight, and their reserved units were
-// given away a second time.
+// Regression: a seed used rows that were read before data loss. It missed the calls in flight, and their reserved
+// units were granted twice.
 func TestSeedReadBeforeDataLossIsNotWritten(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string]bool{"before there are limits again": false, "after": true} {
@@ -260,7 +261,7 @@ func TestSeedReadBeforeDataLossIsNotWritten(t *testing.T) {
 	}
 }
 
-// A clock that was set back must not keep budgets missing indefinitely.
+// Budgets must not stay unseeded indefinitely after a clock was set back.
 func TestRecoveryHoldFarInTheFutureIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 500}))

@@ -15,7 +15,7 @@ func TestPeriodsFollowTheTimeZoneAndTheMonthAnchor(t *testing.T) {
 		zone       string
 		anchor     int
 		now        string
-		day, month string // the current ones
+		day, month string // the current day and month
 		dayHours   float64
 		monthStart string
 	}{
@@ -33,7 +33,7 @@ func TestPeriodsFollowTheTimeZoneAndTheMonthAnchor(t *testing.T) {
 			t.Parallel()
 			cfg := DefaultConfig()
 			cfg.TimeZone, cfg.MonthAnchor = c.zone, c.anchor
-			g, err := New(nil, cfg) // without Redis, because the test does not call it
+			g, err := New(nil, cfg) // the test makes no Redis call
 			require.NoError(t, err)
 			now, err := time.Parse(time.RFC3339, c.now)
 			require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestPeriodsFollowTheTimeZoneAndTheMonthAnchor(t *testing.T) {
 	}
 }
 
-// redisAt starts a Redis whose clock differs from this machine's.
+// redisAt starts a Redis server with a different clock.
 func redisAt(t *testing.T, now time.Time) *redis.Client {
 	t.Helper()
 	m := miniredis.RunT(t)
@@ -70,7 +70,7 @@ func redisAt(t *testing.T, now time.Time) *redis.Client {
 
 func TestCallIsChargedToTheDayOfRedisClock(t *testing.T) {
 	t.Parallel()
-	for _, days := range []int{-1, 1} { // the other clock is a day behind or ahead
+	for _, days := range []int{-1, 1} { // Redis's clock is a day behind or ahead
 		there := time.Now().AddDate(0, 0, days)
 		b := benchOn(t, redisAt(t, there), oneSource(Limits{UnitsPerDay: 10}))
 		_, err := b.Acquire(t.Context(), request(keyOf(0)))

@@ -9,7 +9,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestCheckPredictsAcquireAndTakesNothing(t *testing.T) {
+func TestCheckPredictsAcquireAndChargesNothing(t *testing.T) {
 	t.Parallel()
 	g := newBench(t, nil)
 	open, err := g.Check(t.Context(), tasks.Recognize, "", 1)
@@ -29,14 +29,14 @@ func TestCheckPredictsAcquireAndTakesNothing(t *testing.T) {
 
 	_, err = g.Resume(t.Context(), "main", tasks.Recognize, "test")
 	require.NoError(t, err)
-	for range 2 { // a check does not use the probe
+	for range 2 { // a check does not use up the probe
 		open, err = g.Check(t.Context(), tasks.Recognize, "", 1)
 		require.NoError(t, err)
 		require.Equal(t, []SourceCheck{{Source: "main", Probe: true}}, open)
 	}
 }
 
-// Regression: a check of zero units found a used-up budget open.
+// Regression: a check of zero units reported a used-up budget as open.
 func TestCheckComparesUnitsWithTheBudget(t *testing.T) {
 	t.Parallel()
 	g := newBench(t, oneSource(Limits{UnitsPerDay: 10}))

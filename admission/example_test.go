@@ -9,7 +9,7 @@ import (
 	"reprise/tasks"
 )
 
-// Validate names every wrong field, and two fields that contradict each other.
+// Validate names every invalid field and every pair of fields that contradict each other.
 func ExampleConfig_Validate() {
 	cfg := admission.DefaultConfig()
 	cfg.Paths = map[tasks.Path]admission.Limits{tasks.Recognize: {Concurrency: 30, RequestBurst: 5}}
@@ -24,7 +24,7 @@ func ExampleConfig_Validate() {
 	// month_anchor 31 must be 1 to 28
 }
 
-// A refusal is an error with the gate that refused and the time until the caller acquires again.
+// A refusal is an error with the refusing gate and the wait before the next acquire.
 func ExampleRefusal() {
 	var err error = &admission.Refusal{Gate: admission.GateRequests, Source: "main", RetryAfter: 1500 * time.Millisecond}
 	if refusal, ok := errors.AsType[*admission.Refusal](err); ok {
@@ -36,7 +36,8 @@ func ExampleRefusal() {
 	// refused by gate requests of source "main" for 1.5s
 }
 
-// AllBlocked returns the gate and the wait of the source that reopens first. A busy source is not blocked.
+// AllBlocked returns the gate and the wait of the source that reopens first. It returns false if a source is only
+// busy.
 func ExampleAllBlocked() {
 	sources := []admission.SourceCheck{
 		{Source: "main", Gate: admission.GateHalt, Wait: time.Hour, Blocked: true},

@@ -53,7 +53,8 @@ func TestNewTokenEndsAnAuthenticationHaltButTheRefusedTokenStaysBlocked(t *testi
 	b.acquire(request(keyOf(3)))
 }
 
-// Regression: two workers with refused tokens ended each other's halt again and again, with one probe a second.
+// Regression: two workers had refused tokens. Each ended the other's halt again and again, which caused one probe a
+// second.
 func TestEachRefusedTokenProbesOnceUntilAResume(t *testing.T) {
 	t.Parallel()
 	first := newBench(t, withToken("dead1"))

@@ -17,7 +17,7 @@ import (
 	"reprise/tasks"
 )
 
-// bench is Gates with its own Redis database.
+// bench has Gates with their own Redis database.
 type bench struct {
 	*Gates
 	t   testing.TB
@@ -42,7 +42,7 @@ func benchOn(t testing.TB, rdb *redis.Client, change func(*Config)) *bench {
 	return &bench{Gates: g, t: t, rdb: rdb}
 }
 
-// oneSource sets the limits of recognize.
+// oneSource sets the limits of the recognize path.
 func oneSource(l Limits) func(*Config) {
 	return func(c *Config) { c.Paths = map[tasks.Path]Limits{tasks.Recognize: l} }
 }
@@ -89,7 +89,7 @@ func (b *bench) field(hash, field string) string {
 	return v
 }
 
-// rec returns one field of a task's record; empty if it is absent.
+// rec returns one field of a task's record, or "" if the field is absent.
 func (b *bench) rec(key, field string) string {
 	b.t.Helper()
 	text, err := b.rdb.Get(context.Background(), b.key("task:"+key)).Result()
@@ -115,13 +115,13 @@ func (b *bench) set(hash string, pairs ...any) {
 	require.NoError(b.t, b.rdb.HSet(context.Background(), b.key(hash), pairs...).Err())
 }
 
-// expire moves the permit of a task past its end.
+// expire expires a task's permit.
 func (b *bench) expire(key string) {
 	b.t.Helper()
 	require.NoError(b.t, b.rdb.ZAddXX(context.Background(), b.key("permits"), redis.Z{Member: key, Score: 1}).Err())
 }
 
-// age moves times of the recognize state (ms) into the past.
+// age moves time fields (ms) of the recognize state into the past.
 func (b *bench) age(by time.Duration, fields ...string) {
 	b.t.Helper()
 	for _, f := range fields {
@@ -129,7 +129,7 @@ func (b *bench) age(by time.Duration, fields ...string) {
 	}
 }
 
-// seedAll seeds every budget that err reports as missing, with the units spent so far.
+// seedAll seeds every budget that err reports as missing. spent is the number of units spent so far.
 func (b *bench) seedAll(err error, spent int64) {
 	b.t.Helper()
 	var m *MissingPeriods

@@ -16,7 +16,7 @@ func limit(scope, name, value string) []Limit {
 func TestLimitsChangeForEveryWorkerWithoutARestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{Concurrency: 1}))
-	other := benchOn(t, b.rdb, oneSource(Limits{Concurrency: 9})) // another version of the configuration
+	other := benchOn(t, b.rdb, oneSource(Limits{Concurrency: 9})) // a different configuration
 	b.acquire(request(keyOf(1)))
 	require.Equal(t, GateConcurrency, other.refused(request(keyOf(2))).Gate, "the configuration only seeds limits")
 	state, err := other.State(t.Context())

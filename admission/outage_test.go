@@ -16,7 +16,7 @@ import (
 	"reprise/tasks"
 )
 
-// behindProxy returns Gates that reach Redis through a proxy.
+// behindProxy returns Gates that connect to Redis through a proxy.
 func behindProxy(t *testing.T, change func(*Config)) (*bench, *redistest.Proxy) {
 	t.Helper()
 	direct := redistest.DB(t)
@@ -109,7 +109,7 @@ func TestPermitWithoutRenewalBecomesInvalid(t *testing.T) {
 	proxy.Cut()
 	proctest.Eventually(t, func() bool { return p.Valid() != nil })
 	proxy.Restore()
-	// No other call got the permit, so the next confirmation makes it valid again.
+	// The next confirmation makes the permit valid again, because no other call got it.
 	proctest.Eventually(t, func() bool { return p.Valid() == nil || p.lost.Load() })
 }
 
@@ -147,7 +147,7 @@ func TestOneWorkersOperationsShareRoundTrips(t *testing.T) {
 	require.Less(t, calls, workers*each/2, "%d tasks", workers*each)
 }
 
-// A Redis without free memory grants no permit, but it still takes back permits.
+// A Redis without free memory grants no permits but still releases them.
 func TestPermitIsReleasedWhenRedisIsOutOfMemory(t *testing.T) {
 	t.Parallel()
 	b := benchOn(t, redistest.NewServer(t).Client(), oneSource(Limits{UnitsPerDay: 10}))

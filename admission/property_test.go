@@ -13,14 +13,14 @@ import (
 	"reprise/tasks"
 )
 
-// model checks the invariants after any order of acquires, settles, expiries and crashes.
+// model checks the invariants after any sequence of acquires, settles, expiries and crashes.
 type model struct {
 	t     *testing.T
 	gates []*bench
-	held  []*Permit // of live workers
-	dead  []*Permit // of workers that died: settled late or never
+	held  []*Permit // permits of running workers
+	dead  []*Permit // permits of crashed workers; settled late or never
 	used  int64     // units of settled calls
-	kept  int64     // units of dead attempts that may have been billed
+	kept  int64     // units of lost attempts that may have been billed
 }
 
 const (
@@ -68,7 +68,7 @@ func (m *model) crash(rt *rapid.T) {
 	if i, ok := m.any(rt, m.held); ok {
 		p := m.held[i]
 		m.held = append(m.held[:i], m.held[i+1:]...)
-		for _, b := range m.gates { // its worker does not renew it again
+		for _, b := range m.gates { // the worker does not renew the permit
 			b.mu.Lock()
 			delete(b.permits, p.AttemptID)
 			b.mu.Unlock()
@@ -79,7 +79,7 @@ func (m *model) crash(rt *rapid.T) {
 	}
 }
 
-// lateSettle settles an attempt of a worker that was suspended. Only an attempt that Redis still has can be corrected.
+// lateSettle settles an attempt whose worker was suspended. Redis can correct only an attempt that it still has.
 func (m *model) lateSettle(rt *rapid.T) {
 	i, ok := m.any(rt, m.dead)
 	if !ok {
@@ -125,7 +125,7 @@ func TestAnyInterleavingKeepsBudgetsAndPermitsWithinTheirLimits(t *testing.T) {
 		for range 2 {
 			m.gates = append(m.gates, benchOn(t, rdb, func(c *Config) {
 				c.Paths = map[tasks.Path]Limits{tasks.Recognize: {Concurrency: modelPermits, UnitsPerDay: modelCap}}
-				c.PermitTTL = 10 * time.Minute // permits expire by an action of the test
+				c.PermitTTL = 10 * time.Minute // permits expire only when the test expires them
 			}))
 		}
 		_, err := m.gates[0].Acquire(t.Context(), request(keyOf(0)))
@@ -137,7 +137,7 @@ func TestAnyInterleavingKeepsBudgetsAndPermitsWithinTheirLimits(t *testing.T) {
 	})
 }
 
-// converges settles or expires all permits. No permit and no reservation may remain.
+// converges settles or expires all permits and checks that no permit and no reservation remains.
 func (m *model) converges(rt *rapid.T) {
 	for len(m.held) > 0 {
 		m.settle(rt)

@@ -15,8 +15,8 @@ import (
 	"reprise/tasks"
 )
 
-// race acquires permits from many goroutines of several workers as fast as possible. It returns the number of admitted calls
-// and the time it took.
+// race acquires permits as fast as possible from many goroutines of several workers. It returns the number of
+// admitted calls and the elapsed time.
 func race(t *testing.T, workers []*bench, goroutines int, length time.Duration) (admitted int64, took time.Duration) {
 	t.Helper()
 	var n atomic.Int64
@@ -60,7 +60,7 @@ func TestWorkersTogetherDoNotExceedARate(t *testing.T) {
 }
 
 // After the burst each interval admits one call, even if others were refused in between.
-func TestRefusalsLeaveNoPartOfARateUnused(t *testing.T) {
+func TestRefusalsDoNotWasteRateCapacity(t *testing.T) {
 	t.Parallel()
 	limits := oneSource(Limits{RequestsPerMinute: 1, RequestBurst: 5})
 	b := newBench(t, limits)
@@ -79,7 +79,7 @@ func TestRefusalsLeaveNoPartOfARateUnused(t *testing.T) {
 	require.Equal(t, GateRequests, b.refused(request(keyOf(99))).Gate)
 }
 
-func TestUnitRateChargesTheUnitsOfACall(t *testing.T) {
+func TestUnitRateChargesACallsUnits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerMinute: 1, UnitBurst: 10}))
 	r := request(keyOf(1))
@@ -92,7 +92,7 @@ func TestUnitRateChargesTheUnitsOfACall(t *testing.T) {
 	require.InDelta(t, 5*time.Minute, ref.RetryAfter, float64(about))
 	s := done
 	s.UnitsUsed = 2
-	b.settle(p, s) // 8 units are given back
+	b.settle(p, s) // 8 units are refunded
 	b.acquire(r)
 }
 
@@ -107,7 +107,7 @@ func TestCallLargerThanTheBurstWaitsForTheWholeBurst(t *testing.T) {
 	require.Greater(t, ref.RetryAfter, 20*time.Minute)
 }
 
-func TestUnitsAreNotGivenBackAfterTheRateWasIdle(t *testing.T) {
+func TestUnitsAreNotRefundedAfterTheRateWasIdle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerMinute: 1, UnitBurst: 10}))
 	r := request(keyOf(1))
@@ -125,7 +125,7 @@ func TestRefusedCallersGetSuccessivePlaces(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{RequestsPerMinute: 15}))
 	b.acquire(request(keyOf(0)))
-	var last time.Time // the earliest time of the last place
+	var last time.Time // earliest start time of the last refused caller
 	for i := range 5 {
 		asked := time.Now()
 		ref := b.refused(request(keyOf(i + 1)))
@@ -153,15 +153,15 @@ func TestClockStepDoesNotStopTheFleet(t *testing.T) {
 	require.Less(t, ends, float64(time.Now().Add(time.Minute).UnixMilli()))
 }
 
-// Regression: the start of a call was rounded to before the time at which its rate was idle, and nothing was given back.
-func TestUnitsAreGivenBackAfterAFractionalInterval(t *testing.T) {
+// Regression: a call's start was rounded to a time before the rate was idle, so nothing was refunded.
+func TestUnitsAreRefundedAfterAFractionalInterval(t *testing.T) {
 	t.Parallel()
 	for i := range 20 {
 		b := newBench(t, func(c *Config) {
 			c.Paths = map[tasks.Path]Limits{tasks.Recognize: {RequestsPerMinute: 7000, RequestBurst: 2, UnitsPerMinute: 600, UnitBurst: 600}}
 			c.Prefix = fmt.Sprintf("x%d{adm}:", i)
 		})
-		for k := range 4 { // use up the burst: the next call starts a fraction of an interval later
+		for k := range 4 { // uses up the burst, so the next call starts a fraction of an interval later
 			b.settle(b.acquire(request(keyOf(k))), unused)
 		}
 		require.NoError(t, b.rdb.HDel(t.Context(), b.key(mainRecognize), "units_arrival_us", "units_idle_us").Err())

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A renewal writes a record that Redis lost during the call. The attempt may then acquire again, if the reply to its acquire
-// was lost.
+// A renewal restores a record that Redis lost during the call. If the acquire's reply was lost too, the attempt can
+// acquire again.
 func TestAttemptGetsItsPermitAgainAfterItsRecordWasLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -21,7 +21,7 @@ func TestAttemptGetsItsPermitAgainAfterItsRecordWasLost(t *testing.T) {
 	require.Equal(t, p.Source, b.acquire(r).Source)
 }
 
-// A value that this program did not write must not fail the decisions about other tasks.
+// A value that Reprise did not write must not fail decisions about other tasks.
 func TestUnreadableRecordAffectsOnlyItsTask(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
@@ -63,7 +63,7 @@ func TestPermitWithoutARecordStillBlocksItsTask(t *testing.T) {
 	b.acquire(request(keyOf(0)))
 }
 
-// Regression: the permit of a call without a record was not renewed, and a second call of the task was admitted.
+// Regression: a call's permit was not renewed because its record was lost, so a second call of the task was admitted.
 func TestSentCallIsRenewedAfterItsRecordIsLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, oneSource(Limits{UnitsPerDay: 10}))
@@ -86,7 +86,7 @@ func TestSentCallIsRenewedAfterItsRecordIsLost(t *testing.T) {
 	require.EqualValues(t, 1, b.num("budget:"+p.Budgets, "spent"))
 }
 
-// A later version may add fields to a record. This version keeps them and uses the others.
+// A later version may add fields to a record. This version keeps them and uses the fields that it supports.
 func TestRecordOfALaterVersionIsReadAndKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

@@ -61,7 +61,8 @@ func (a *agenda) Pop() any {
 	return e
 }
 
-// world runs a worker's slots against an upstream in virtual time. It uses the real scripts on a Redis with a simulated clock.
+// world runs a worker's slots against an upstream in virtual time. It runs the real scripts on a Redis with a
+// simulated clock.
 type world struct {
 	t      *testing.T
 	g      *Gates
@@ -73,7 +74,7 @@ type world struct {
 	agenda agenda
 	keys   int
 	asked  int
-	base   upstream // after the warm-up
+	base   upstream // counts at the end of the warm-up
 }
 
 func newWorld(t *testing.T, up *upstream, change func(*Config)) *world {
@@ -98,7 +99,7 @@ func (w *world) jitter(d time.Duration) time.Duration {
 	return time.Duration(w.rand.Float64() * float64(d))
 }
 
-// slot runs tasks one after another.
+// slot runs one task after another.
 func (w *world) slot() {
 	w.keys++
 	w.ask(request(keyOf(w.keys)))
@@ -136,8 +137,8 @@ func (w *world) call(p *Permit) {
 	})
 }
 
-// run runs the warm-up and the measured time. It returns the allowed requests per second and the share of 429s in the measured
-// time.
+// run simulates the warm-up and the measured period. It returns the allowed requests per second and the share of 429s
+// in the measured period.
 func (w *world) run(slots int, warm, measured time.Duration) (perSecond, share float64) {
 	for range slots {
 		w.after(w.jitter(100*time.Millisecond), w.slot)
@@ -163,7 +164,7 @@ func TestAIMDLearnsAnUnknownAccount(t *testing.T) {
 		least float64 // requests a second
 	}{
 		{"a rate of 50 a second binds", upstream{rate: 50, burst: 5, inflight: 20, latency: 200 * time.Millisecond}, 45},
-		// 20 / (400 ms + 3 ms network) = 49.6; admitted calls that wait for their start lower it
+		// 20 / (400 ms + 3 ms network) = 49.6. Admitted calls that wait for their start lower the rate.
 		{"20 in flight bind", upstream{inflight: 20, latency: 400 * time.Millisecond}, 43},
 	} {
 		t.Run(c.name, func(t *testing.T) {

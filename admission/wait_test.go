@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// admit acquires a permit and waits after refusals, as a worker does.
+// admit acquires a permit. It waits after each refusal, as a worker does.
 func (b *bench) admit(ctx context.Context, r Request) (*Permit, error) {
 	for {
 		p, err := b.Acquire(ctx, r)
@@ -26,7 +26,7 @@ func (b *bench) admit(ctx context.Context, r Request) (*Permit, error) {
 	}
 }
 
-// lineUp starts a task that waits after a refusal and sends its key when it gets its turn.
+// lineUp starts a task that waits after a refusal and sends its key to turns when it is admitted.
 func (b *bench) lineUp(turns chan<- string, key string, refusal Refusal) {
 	go func() {
 		if b.Wait(b.t.Context(), request(key), &refusal) == nil {
@@ -66,7 +66,7 @@ func TestLongestWaiterGetsTheNextPermit(t *testing.T) {
 	require.Empty(t, turns)
 }
 
-func TestLongestWaiterIsFirstAtARate(t *testing.T) {
+func TestLongestWaiterIsFirstAtARateLimit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	turns := make(chan string, 3)
@@ -97,7 +97,7 @@ func TestEveryWaiterIsAdmitted(t *testing.T) {
 							t.Errorf("admit: %s", err)
 							return
 						}
-						proctest.Pass(2 * time.Millisecond) // the call
+						proctest.Pass(2 * time.Millisecond) // stands for the call
 						b.SettleLater(p, done)
 						finished.Add(1)
 					}

@@ -71,7 +71,7 @@ func TestCheckTokenAcceptsAnEmptyStreamList(t *testing.T) {
 func TestRecognizeDecodesResultsOfUnexpectedTypes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		result  string // with comma and field name
+		result  string // includes the leading comma and the field name
 		song    *audd.Song
 		warning bool
 	}{

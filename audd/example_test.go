@@ -13,7 +13,7 @@ import (
 	"reprise/audd"
 )
 
-// example returns a client of a server that gives every request one response.
+// example returns a client and its server, which answers every request with the same response.
 func example(status int, body string) (*audd.Client, func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -30,7 +30,7 @@ func example(status int, body string) (*audd.Client, func()) {
 	return client, server.Close
 }
 
-// The response is one that AudD published with its OpenAPI description.
+// AudD published this response with its OpenAPI description.
 func ExampleClient_Recognize() {
 	body, err := os.ReadFile("testdata/recognize_basic.json")
 	if err != nil {
@@ -51,7 +51,7 @@ func ExampleClient_Recognize() {
 	// 200 Tears For Fears - Everybody Wants To Rule The World <nil>
 }
 
-// The hook runs before the first byte of the body, so its error is free.
+// The hook runs before the first byte of the body, so AudD bills nothing if it fails.
 func ExampleBeforeBody() {
 	client, stop := example(http.StatusOK, `{"status":"success","result":null}`)
 	defer stop()

@@ -19,7 +19,7 @@ import (
 	"reprise/internal/proctest"
 )
 
-// countBodies accepts requests, never responds, and reports the body bytes of each.
+// countBodies returns a server that never responds and a channel with the number of body bytes of each request.
 func countBodies(t *testing.T) (*rawServer, <-chan int64) {
 	t.Helper()
 	bodies := make(chan int64, 10)
@@ -86,7 +86,7 @@ func TestNothingIsSentIfTheDeadlinePassesInTheHook(t *testing.T) {
 			BeforeBody: func(ctx context.Context) error {
 				begun.Store(true)
 				<-ctx.Done()
-				proctest.Pass(50 * time.Millisecond) // a call that does not wait for the hook has returned by now
+				proctest.Pass(50 * time.Millisecond) // a call that did not wait for the hook would have returned by now
 				returned.Store(true)
 				return nil // the hook latched despite the deadline
 			},
@@ -140,7 +140,7 @@ func TestEarlyResponseWaitsForTheRunningHook(t *testing.T) {
 	}
 }
 
-// keepAlive responds to the first request and then calls next with the idle connection.
+// keepAlive responds to the first request and then passes the idle connection to next.
 func keepAlive(requests *atomic.Int64, next func(c net.Conn)) func(int, net.Conn) {
 	return func(_ int, c net.Conn) {
 		if _, err := readRequest(c); err != nil {
@@ -166,7 +166,7 @@ func TestClosedKeepAliveConnectionIsUnsentAndNotReplayed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Upload(t.Context(), audd.UploadRequest{
 		Audio: audio(make([]byte, 1<<20)),
-		BeforeBody: func(context.Context) error { // the connection is reset after it was chosen, before the first byte
+		BeforeBody: func(context.Context) error { // resets the connection after the client chose it, before the first byte
 			hooks.Add(1)
 			close(hangUp)
 			<-gone
@@ -201,7 +201,7 @@ func TestKeepAliveConnectionResetAfterTheFirstBodyByteIsSentAndNotReplayed(t *te
 	require.EqualValues(t, 1, raw.accepted.Load())
 }
 
-// deadWrites is a connection whose writes fail once armed, while reads still block.
+// deadWrites is a connection whose writes fail once armed is set, while reads still block.
 type deadWrites struct {
 	net.Conn
 
@@ -236,14 +236,13 @@ func TestFailedFirstWriteIsUnsentAndNotRetried(t *testing.T) {
 	require.Equal(t, audd.PhaseUnsent, failed(t, err).Phase)
 	require.EqualValues(t, 1, hooks.Load())
 	require.EqualValues(t, 1, dials.Load())
-	s.Close()                             // waits for its handlers
+	s.Close()                             // waits for the server's handlers
 	for _, upload := range s.seen()[1:] { // the head was sent before the hook
 		require.Empty(t, upload.parts)
 	}
 }
 
-// Another RoundTripper has no counting connection, so a byte that was read from the body counts
-// as sent.
+// Another RoundTripper does not count written bytes, so a byte that was read from the body counts as sent.
 func TestPhaseWithAnotherTransportFollowsBodyReads(t *testing.T) {
 	t.Parallel()
 	fail := errors.New("connection lost")

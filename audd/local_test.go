@@ -46,7 +46,7 @@ func TestUnusableAudioIsALocalErrorAndNothingIsSent(t *testing.T) {
 	require.Empty(t, s.seen())
 }
 
-// brokenReader returns its data, then its error.
+// brokenReader returns data and then err.
 type brokenReader struct {
 	data io.Reader
 	err  error
@@ -87,20 +87,20 @@ func TestChangedAudioIsNeverSentCompletely(t *testing.T) {
 			_, err := newClient(t, raw.URL).Recognize(t.Context(), audd.RecognizeRequest{Audio: in})
 			e := failed(t, err)
 			require.Equal(t, audd.KindLocal, e.Kind)
-			// If the head is still in a buffer when the reader fails, the call is unsent.
+			// The call is unsent if the head is still buffered when the reader fails.
 			require.NotEqual(t, audd.PhaseAnswered, e.Phase)
 			require.ErrorContains(t, err, c.text)
 			if c.cause != nil {
 				require.ErrorIs(t, err, c.cause)
 			}
 			require.True(t, src.closed.Load())
-			// The connection exists before the server accepts it.
+			// The client may connect before the server accepts.
 			proctest.Eventually(t, func() bool { return raw.accepted.Load() == 1 })
 		})
 	}
 }
 
-// stuck blocks in Read until it is closed, like a pipe or a network file.
+// stuck is a reader that blocks until it is closed, like a pipe or a network file.
 type stuck struct{ closed chan struct{} }
 
 func (s stuck) Read([]byte) (int, error) {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const token = "tok-5ecret-0123456789abcdef"
 
-// newClient returns a client whose endpoints are below base.
+// newClient returns a client whose endpoints start with base.
 func newClient(t *testing.T, base string, change ...func(*audd.Config)) *audd.Client {
 	t.Helper()
 	cfg := audd.DefaultConfig()
@@ -52,8 +52,8 @@ func withTimeout(d time.Duration) func(*audd.Config) {
 	}
 }
 
-// withGrowingTimeout repeats a call with longer timeouts until call reports that the
-// deadline passed at the intended place.
+// withGrowingTimeout repeats a call with longer timeouts until call returns true, which means that the deadline
+// passed at the intended step.
 func withGrowingTimeout(t *testing.T, call func(timeout time.Duration) bool) {
 	t.Helper()
 	for d := 50 * time.Millisecond; d < time.Minute; d *= 4 {
@@ -103,7 +103,7 @@ func (r received) values() map[string]string {
 	return out
 }
 
-// server gives every request the same response and records the requests.
+// server records all requests and answers each with the same response.
 type server struct {
 	*httptest.Server
 
@@ -167,7 +167,7 @@ func failed(t *testing.T, err error) *audd.Error {
 	return e
 }
 
-// rawServer accepts TCP connections and counts them; handle owns each.
+// rawServer accepts and counts TCP connections. handle owns each connection.
 type rawServer struct {
 	net.Listener
 

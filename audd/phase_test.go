@@ -20,7 +20,7 @@ import (
 	"reprise/audd"
 )
 
-// drain reads until the client closes the connection.
+// drain discards all input until the client closes the connection.
 func drain(_ int, c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 
 // readRequest reads one complete request from the connection.
@@ -60,7 +60,7 @@ func TestFailuresBeforeTheBodyAreUnsent(t *testing.T) {
 	refused := closed.Addr().String()
 
 	tlsServer := httptest.NewUnstartedServer(answer(200, noMatch))
-	tlsServer.Config.ErrorLog = log.New(io.Discard, "", 0) // it reports the rejected certificate
+	tlsServer.Config.ErrorLog = log.New(io.Discard, "", 0) // hides the error about the rejected certificate
 	tlsServer.StartTLS()
 	t.Cleanup(tlsServer.Close)
 	inHandshake := plain(t, func(_ int, c net.Conn) { reset(c) })
@@ -173,8 +173,8 @@ func TestDeadlineAfterTheBodyIsSent(t *testing.T) {
 	}
 }
 
-// A reset at accept may happen before or after the first body byte is sent. The
-// call must not be unsent if the server has read a body byte.
+// A reset right after accept may come before or after the first body byte. If the server has read a body byte, the
+// call must not be unsent.
 func TestResetConnectionIsSentIfTheServerReadABodyByte(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -197,8 +197,8 @@ func TestResetConnectionIsSentIfTheServerReadABodyByte(t *testing.T) {
 	}
 }
 
-// A server that refuses a body responds, stops reading and closes the connection,
-// which resets it while the client still writes.
+// A server that refuses a body responds, stops reading and closes the connection. The close resets the connection
+// while the client is still writing.
 func TestEarly413IsReturnedEvenIfTheConnectionIsReset(t *testing.T) {
 	t.Parallel()
 	cert := httptest.NewUnstartedServer(nil)

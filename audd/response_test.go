@@ -18,7 +18,7 @@ import (
 	"reprise/audd"
 )
 
-// recognize makes one call to a server with the given response.
+// recognize makes one call to a server with handler h.
 func recognize(t *testing.T, h http.HandlerFunc) (audd.Recognition, error) {
 	t.Helper()
 	s := serve(t, h)

@@ -19,10 +19,10 @@ import (
 
 const signed = "https://ann:pa55word@bucket.example.test/a%20b.mp3?X-Amz-Signature=deadbeef%2Fcafe0123&X-Amz-Credential=AKIAEXAMPLE#frag-ment"
 
-// secrets must occur in no text, escaped or unescaped.
+// secrets must not occur in any text, escaped or unescaped.
 var secrets = []string{token, "pa55word", "deadbeef", "cafe0123", "AKIAEXAMPLE", "X-Amz-Sig", "frag-ment", "pr0xypass", "deadbeef/cafe0123"}
 
-// everything is a text that contains all secrets.
+// everything contains all secrets.
 var everything = token + " " + signed + " " + url.QueryEscape(token) + " ?X-Amz-Signature=deadbeef%2Fcafe0123 deadbeef/cafe0123 ann:pa55word AKIAEXAMPLE #frag-ment"
 
 func requireClean(t *testing.T, err error) {
@@ -40,7 +40,7 @@ func requireClean(t *testing.T, err error) {
 	}
 }
 
-// The server puts secrets into every text, for every class of failure.
+// For every kind of failure, the server puts secrets into all texts.
 func TestResponseErrorsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	quoted, err := json.Marshal(everything)

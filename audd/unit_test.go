@@ -81,7 +81,7 @@ func TestScrubberRemovesOnlySecrets(t *testing.T) {
 	require.Equal(t, redacted, scrubber{"", "%zz?sig=abcdef"}.text("sig=abcdef", 30))
 }
 
-// FuzzInterpret checks that every response has a phase and a text without secrets.
+// FuzzInterpret checks that every response has a phase and that no text contains a secret.
 func FuzzInterpret(f *testing.F) {
 	for _, body := range []string{
 		`{"status":"success","result":null}`,
@@ -127,7 +127,7 @@ func FuzzInterpret(f *testing.F) {
 
 func checkError(t *testing.T, err error) {
 	t.Helper()
-	e, ok := err.(*Error) //nolint:errorlint // the type is the contract
+	e, ok := err.(*Error) //nolint:errorlint // interpret must return this exact type
 	if !ok {
 		t.Fatalf("%T", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"reprise/store"
 )
 
-// A child process runs this test binary with one of these jobs.
+// Jobs for a child process, which runs this test binary.
 const (
 	childEnv     = "REPRISE_IDEMPOTENCY_TEST_CHILD"
 	childFileEnv = "REPRISE_IDEMPOTENCY_TEST_FILE"
@@ -56,7 +56,7 @@ func runChild(job string) int {
 	for n := range int64(keys) {
 		got, err := l.Latch(ctx, attempt(n, fmt.Sprintf("%s-%d", os.Getenv(childNameEnv), n)))
 		if err == nil {
-			fmt.Println(n, got.Mark.Seq) // one write system call per line: the parent reads whole lines only
+			fmt.Println(n, got.Mark.Seq) // one system call per line, so the parent reads whole lines only
 		}
 	}
 	if err := s.Close(); err != nil {
@@ -117,8 +117,8 @@ func TestOneOfManyProcessesLatchesAKey(t *testing.T) {
 	require.Equal(t, int64(raceKeys), head.Seq)
 }
 
-// A latch whose process was killed is still in the database. Later attempts wait, then the send becomes uncertain, and no
-// attempt sends again.
+// A latch stays in the database after its process is killed. Later attempts wait. Then the send becomes uncertain and
+// no attempt sends again.
 func TestAcknowledgedLatchesSurviveSIGKILL(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/reprise.db"

@@ -14,7 +14,7 @@ import (
 	"reprise/tasks"
 )
 
-// other returns a claim of other content for slot n.
+// other returns a claim for slot n with different content.
 func other(n int64, name string, replace bool) idempotency.Claim {
 	c := claimOf(n)
 	c.Key, c.SHA256, c.Replace, c.By = name, "sha-"+name, replace, "mia"
@@ -27,7 +27,7 @@ func attemptFor(c idempotency.Claim, id string) idempotency.LatchRequest {
 	return a
 }
 
-func TestOtherContentGetsASlotOnlyIfItsOwnerWasRejected(t *testing.T) {
+func TestDifferentContentGetsASlotOnlyIfTheSlotOwnerWasRejected(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	for i, s := range idempotency.States {
@@ -134,7 +134,7 @@ func TestRefusedClaimDoesNotAffectOthersOfItsBatch(t *testing.T) {
 	}
 }
 
-func TestConcurrentClaimsOfOneContentGetOneAllottedSlot(t *testing.T) {
+func TestConcurrentClaimsOfTheSameContentGetTheSameSlot(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	const runs = 8
@@ -143,7 +143,7 @@ func TestConcurrentClaimsOfOneContentGetOneAllottedSlot(t *testing.T) {
 	for i := range got {
 		c := claimOf(int64(i + 1))
 		c.SHA256, c.Allotted = "the same", true
-		c.At = start.Add(-time.Duration(i) * time.Second) // the clocks of the claimers differ
+		c.At = start.Add(-time.Duration(i) * time.Second) // the claimers' clocks differ
 		wg.Go(func() { got[i] = claim(t, l, c) })
 	}
 	wg.Wait()
@@ -161,7 +161,7 @@ func TestConcurrentClaimsOfOneContentGetOneAllottedSlot(t *testing.T) {
 	require.Empty(t, claim(t, l, again).SameContent, "its own")
 }
 
-func TestNextIDNeverReturnsAnIDTwiceOrAUsedOne(t *testing.T) {
+func TestNextIDReturnsEachUnusedIDOnce(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	ctx := context.Background()

@@ -14,8 +14,8 @@ import (
 	"reprise/tasks"
 )
 
-// after maps a send's state to its states after the reports settled, released, rejected and uncertain. A star marks a late
-// report, which is only written to the audit trail. doc.go has the same table.
+// after maps a send's state to the states that follow each report, in the order settled, released, rejected,
+// uncertain. A star marks a late report, which changes only the audit trail. doc.go has the same table.
 var after = map[idempotency.State][4]string{
 	idempotency.Sent:      {"settled", "released", "rejected", "uncertain"},
 	idempotency.Uncertain: {"settled", "uncertain*", "rejected", "uncertain"},

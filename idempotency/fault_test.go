@@ -50,7 +50,7 @@ func TestOneOfManyConcurrentAttemptsLatches(t *testing.T) {
 	}
 }
 
-// locked returns a ledger whose database is locked by another connection.
+// locked returns a ledger whose database another connection has locked.
 func locked(t *testing.T) (l *idempotency.Ledger, unlock func()) {
 	t.Helper()
 	ctx := context.Background()
@@ -105,14 +105,14 @@ func TestTimedOutLatchIsReleasedByItsAttempt(t *testing.T) {
 	conclude(t, l, "a", tasks.LatchReleased)
 	require.NoError(t, look(t, l, "k1").MaySend(start))
 
-	// The commit succeeded but its reply was lost. The attempt releases the latch.
+	// The commit succeeded but its reply was lost, so the attempt releases the latch.
 	latch(t, l, attempt(1, "b"))
 	require.Equal(t, idempotency.Released, conclude(t, l, "b", tasks.LatchReleased))
 	require.Equal(t, int64(1), latch(t, l, attempt(1, "c")).Generation)
 }
 
-// A Latch that is cancelled at a random time leaves no row, or a row of its own attempt. The attempt's release frees the key
-// again.
+// A Latch that is cancelled at a random time leaves either no row or its own attempt's row. When the attempt releases
+// the row, the key is free again.
 func TestLatchCancelledAtAnyPointDoesNotBlockTheKey(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)

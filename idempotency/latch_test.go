@@ -91,7 +91,7 @@ func TestInvalidLatchRequestIsRejected(t *testing.T) {
 	}
 }
 
-func TestLatchIsStaleByTheLargerOfWallAndMonotonicTime(t *testing.T) {
+func TestLatchStalenessUsesTheLargerOfWallAndMonotonicTime(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	got := latch(t, l, attempt(1, "a"))
@@ -102,7 +102,7 @@ func TestLatchIsStaleByTheLargerOfWallAndMonotonicTime(t *testing.T) {
 	require.Equal(t, 5*time.Second, stale.Limit)
 	require.Error(t, got.Fresh(start.Add(-time.Millisecond)), "a clock that was set back cannot be trusted")
 
-	// time.Now has a monotonic reading, and Round(0) removes it.
+	// Round(0) removes the monotonic reading that time.Now adds.
 	a := attempt(2, "b")
 	a.At = time.Now()
 	got = latch(t, l, a)
@@ -128,7 +128,7 @@ func TestSendExpiresAfterTimeoutAndMargin(t *testing.T) {
 	}
 }
 
-func TestLatchWaitsForOtherContentInFlightToTheSlot(t *testing.T) {
+func TestLatchWaitsWhileOtherContentIsSentToTheSlot(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	latch(t, l, attempt(1, "a"))

@@ -21,10 +21,10 @@ func TestMain(m *testing.M) {
 	if child := os.Getenv(childEnv); child != "" {
 		os.Exit(runChild(child))
 	}
-	// Few long runs find more than many short ones, because a fault needs several sends of a key.
+	// A few long runs find more faults than many short runs, because a fault needs several sends of one key.
 	settings := map[string]string{"rapid.steps": "120"}
 	if underRace {
-		settings = map[string]string{"rapid.steps": "60", "rapid.checks": "15"} // SQLite is ten times slower then
+		settings = map[string]string{"rapid.steps": "60", "rapid.checks": "15"} // SQLite is ten times slower with the race detector
 	}
 	for name, value := range settings {
 		if err := flag.Set(name, value); err != nil {
@@ -50,7 +50,7 @@ func config(file string) store.Config {
 	return cfg
 }
 
-// open opens a ledger on a file of the store and closes it with the test.
+// open opens a ledger on a store file. The ledger is closed when the test ends.
 func open(t testing.TB, file string) (*idempotency.Ledger, *store.Store) {
 	t.Helper()
 	s, err := store.Open(context.Background(), config(file))
@@ -61,14 +61,14 @@ func open(t testing.TB, file string) (*idempotency.Ledger, *store.Store) {
 	return l, s
 }
 
-// fresh returns a ledger on a new file.
+// fresh returns a ledger with a new file.
 func fresh(t testing.TB) *idempotency.Ledger {
 	t.Helper()
 	l, _ := open(t, filepath.Join(t.TempDir(), "reprise.db"))
 	return l
 }
 
-// attempt returns a request for the key "k<n>" and slot n at the time start.
+// attempt returns a request for key "k<n>" and slot n at time start.
 func attempt(n int64, id string) idempotency.LatchRequest {
 	return idempotency.LatchRequest{
 		Key: fmt.Sprintf("k%d", n), AttemptID: id, Source: "main", AudioID: n, SHA256: fmt.Sprintf("sha%d", n),
@@ -93,7 +93,7 @@ func refused[E error](t testing.TB, l *idempotency.Ledger, a idempotency.LatchRe
 	return want
 }
 
-// effects lists what an attempt can report, in the order of doc.go's table.
+// effects lists all reports of an attempt, in the order of doc.go's table.
 var effects = []tasks.LatchEffect{tasks.LatchSettled, tasks.LatchReleased, tasks.LatchRejected, tasks.LatchUncertain}
 
 var outcomes = map[tasks.LatchEffect]tasks.Outcome{
@@ -128,7 +128,7 @@ func act(after time.Duration) idempotency.Action {
 	return idempotency.Action{By: "mia", Why: "looked it up", At: start.Add(after)}
 }
 
-// inState brings the key k<n> into a state, with the attempt a<n> in generation 0.
+// inState brings key k<n> into a state by attempt a<n> in generation 0.
 func inState(t testing.TB, l *idempotency.Ledger, n int64, s idempotency.State) {
 	t.Helper()
 	if s == idempotency.Free {

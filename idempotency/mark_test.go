@@ -31,7 +31,8 @@ func TestRestoredBackupFailsClosedUntilAdopted(t *testing.T) {
 	require.ErrorContains(t, refused[*idempotency.BehindError](t, restored, lost), "restored backup")
 	require.False(t, look(t, restored, "k2").Known)
 
-	// If the mark was not remembered, the ledger continues. Its sequence number alone would not show the lost entries.
+	// If the mark was not stored in Redis, the ledger continues. The sequence number alone does not reveal the lost
+	// entries.
 	latch(t, restored, attempt(3, "d"))
 	latch(t, restored, attempt(4, "e"))
 	require.ErrorAs(t, restored.Check(ctx, remembered), &behind, "its sequence is larger, but its entries are others")

@@ -18,13 +18,13 @@ import (
 	"reprise/tasks"
 )
 
-// call is one worker's attempt at one of its steps: made, latched, passed (Fresh returned nil: it may still freeze and then
-// send), sent, ended.
+// call is one worker's attempt. Its step is made, latched, passed, sent or ended. passed means that Fresh returned
+// nil, so the worker may still pause and then send.
 type call struct {
 	attempt idempotency.LatchRequest
 	step    string
 	right   idempotency.Latched
-	report  tasks.LatchEffect // what it has reported, "" = nothing
+	report  tasks.LatchEffect // the attempt's report; "" = none
 }
 
 // model is the expected state of one key.
@@ -33,13 +33,13 @@ type model struct {
 	generation int64
 	state      idempotency.State
 	sentAt     time.Time
-	sends      map[int64]int // number of sends, by generation
-	// unreleased has the automatic sends since an operator last raised the generation, except those that were reported as
-	// released.
+	sends      map[int64]int // number of sends per generation
+	// unreleased has the automatic sends since an operator last raised the generation, without the sends that were
+	// reported as released.
 	unreleased map[string]bool
 }
 
-// world has workers, operators and a clock that use one ledger.
+// world simulates workers, operators and a clock that use one ledger.
 type world struct {
 	l     *idempotency.Ledger
 	now   time.Time
@@ -48,7 +48,7 @@ type world struct {
 	n     int
 	turn  int
 	run   string
-	seen  map[string]int // how often each event happened in all runs: the test requires all of them
+	seen  map[string]int // how often each event happened in all runs; every event must happen
 }
 
 const (
@@ -57,7 +57,7 @@ const (
 
 func (w *world) key(t *rapid.T) *model { return rapid.SampledFrom(w.keys).Draw(t, "key") }
 
-// pick draws a call at one of the steps, or skips the action.
+// pick returns a random call at one of the steps, or skips the action if there is none.
 func (w *world) pick(t *rapid.T, steps ...string) *call {
 	var fit []*call
 	for _, c := range w.calls {
@@ -94,7 +94,7 @@ func (w *world) make(t *rapid.T) {
 	w.calls = append(w.calls, &call{attempt: a, step: made})
 }
 
-// latch may run long after the attempt read its clock.
+// latch latches the call. It may run long after the attempt read its clock.
 func (w *world) latch(t *rapid.T, c *call) {
 	m := w.model(c.attempt.Key)
 	got, err := w.l.Latch(context.Background(), c.attempt)
@@ -110,13 +110,13 @@ func (w *world) latch(t *rapid.T, c *call) {
 
 func (w *world) firstByteAllowed(t *rapid.T, c *call) {
 	if c.right.Fresh(w.now) != nil {
-		w.report(t, c) // stale: it ends without a send
+		w.report(t, c) // stale, so the call ends without a send
 		return
 	}
 	c.step = passed
 }
 
-// send sends the body: AudD bills it from here on.
+// send sends the body, which AudD may bill.
 func (w *world) send(t *rapid.T, c *call) {
 	m := w.model(c.attempt.Key)
 	c.step = sent
@@ -124,13 +124,14 @@ func (w *world) send(t *rapid.T, c *call) {
 	m.sends[c.right.Generation]++
 	require.Equal(t, 1, m.sends[c.right.Generation], "two sends of generation %d", c.right.Generation)
 	if c.right.Generation != m.generation {
-		return // it froze longer than an operator's wait: the documented remaining risk
+		return // the worker paused longer than an operator waits, which is the documented remaining risk
 	}
 	require.Empty(t, m.unreleased, "a second automatic send, although the first was not released")
 	m.unreleased[c.attempt.AttemptID] = true
 }
 
-// report reports the truth: released only if nothing was sent, or AudD refused it before any work.
+// report reports what happened. It reports released only if nothing was sent or AudD refused the call before any
+// work.
 func (w *world) report(t *rapid.T, c *call) {
 	effect := c.report
 	if effect == "" {
@@ -158,7 +159,7 @@ func (w *world) report(t *rapid.T, c *call) {
 	}
 }
 
-// advance moves one worker to its next step.
+// advance moves one random worker to its next step.
 func (w *world) advance(t *rapid.T) {
 	c := w.pick(t, made, latched, passed, sent)
 	map[string]func(*rapid.T, *call){
@@ -166,10 +167,10 @@ func (w *world) advance(t *rapid.T) {
 	}[c.step](t, c)
 }
 
-// again repeats a report, or reports released before the first byte.
+// again repeats a report, or reports released before the first byte is sent.
 func (w *world) again(t *rapid.T) { w.report(t, w.pick(t, latched, ended)) }
 
-// crash ends a worker at any step without a report.
+// crash ends a worker at any step, without a report.
 func (w *world) crash(t *rapid.T) {
 	c := w.pick(t, made, latched, passed, sent)
 	c.step, c.report = "crashed", ""
@@ -229,7 +230,8 @@ func (w *world) pass(t *rapid.T) {
 	w.now = w.now.Add(rapid.SampledFrom(steps).Draw(t, "step"))
 }
 
-// check compares one key with its model after each action, in turn. A difference remains and is found a few actions later.
+// check compares one key with its model after each action, in rotation. A difference persists, so check finds it a
+// few actions later.
 func (w *world) check(t *rapid.T) {
 	w.turn++
 	m := w.keys[w.turn%len(w.keys)]
@@ -239,14 +241,14 @@ func (w *world) check(t *rapid.T) {
 	require.Equal(t, m.state, st.State)
 }
 
-func TestAnyScheduleSendsAGenerationOnce(t *testing.T) {
+func TestEachGenerationIsSentOnceInAnySchedule(t *testing.T) {
 	t.Parallel()
 	l, _ := open(t, filepath.Join(t.TempDir(), "reprise.db"))
 	runs, seen := 0, map[string]int{}
 	schedules := func(t *rapid.T) {
 		runs++
 		w := &world{l: l, now: start, run: fmt.Sprint("run", runs), seen: seen}
-		for i, slot := range []int64{1, 2, 2} { // two contents compete for one slot
+		for i, slot := range []int64{1, 2, 2} { // two files compete for one slot
 			c := other(slot, fmt.Sprintf("%s-key%d", w.run, i), false)
 			c.Source = w.run
 			w.keys = append(w.keys, &model{claim: c, state: idempotency.Free, sends: map[int64]int{}, unreleased: map[string]bool{}})
@@ -254,7 +256,7 @@ func TestAnyScheduleSendsAGenerationOnce(t *testing.T) {
 		for range 3 {
 			w.make(t)
 		}
-		t.Repeat(map[string]func(*rapid.T){ // an action that is listed more often runs more often
+		t.Repeat(map[string]func(*rapid.T){ // actions that are listed twice run more often
 			"make": w.make, "advance": w.advance, "advance 2": w.advance, "advance 3": w.advance, "advance 4": w.advance,
 			"again": w.again, "crash": w.crash, "expire": w.expire, "expire 2": w.expire, "resolve": w.resolve,
 			"resolve 2": w.resolve, "reopen": w.reopen, "claim": w.claim, "pass": w.pass, "": w.check,
@@ -262,15 +264,15 @@ func TestAnyScheduleSendsAGenerationOnce(t *testing.T) {
 	}
 	all := []string{"send", "release", "resolve as settled", "resolve as retry"}
 	missing := func() bool { return slices.ContainsFunc(all, func(what string) bool { return seen[what] == 0 }) }
-	for try := 1; try == 1 || missing() && try <= 20; try++ { // one set of runs may miss an event by chance
+	for try := 1; try == 1 || missing() && try <= 20; try++ { // one set of runs may miss an event
 		rapid.Check(t, schedules)
 	}
 	t.Log(seen)
 	require.False(t, missing(), "expected all of %q", all)
 }
 
-// Workers with two connection pools latch, conclude and expire one key at the same time. Each generation is sent once, and
-// there are at most 1 + releases generations.
+// Workers on two connection pools latch, conclude and expire one key at the same time. Each generation is sent once,
+// and there are at most 1 + releases generations.
 func TestConcurrentWorkersSendOncePerGeneration(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reprise.db")

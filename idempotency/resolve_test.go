@@ -72,7 +72,7 @@ func TestRetryWaitsUntilTheEarlierSendIsOverAndIsAudited(t *testing.T) {
 	require.Equal(t, int64(1), latch(t, l, attempt(1, "b")).Generation)
 }
 
-// A worker died after its latch, and Redis lost the task, so no worker concludes the send.
+// The worker crashed after its latch and Redis lost the task, so no worker concludes the send.
 func TestOperatorResolvesASendWithoutAConclusion(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)

@@ -13,7 +13,7 @@ import (
 	"reprise/tasks"
 )
 
-// doubtful makes an uncertain upload of slot n with this verify policy.
+// doubtful creates an uncertain upload in slot n with verify policy v.
 func doubtful(t *testing.T, l *idempotency.Ledger, n int64, v idempotency.Verify) {
 	t.Helper()
 	a := attempt(n, "a")

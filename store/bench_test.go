@@ -11,7 +11,8 @@ import (
 	"reprise/tasks"
 )
 
-// BenchmarkSettle measures durable settlements per second for one caller and for many callers that share commits.
+// BenchmarkSettle measures durable settlements per second, for a single caller and for many callers that share
+// commits.
 func BenchmarkSettle(b *testing.B) {
 	for _, parallelism := range []int{0, 8, 32} { // callers per GOMAXPROCS; 0 = one caller
 		b.Run(fmt.Sprintf("parallelism=%d", parallelism), func(b *testing.B) {
@@ -39,7 +40,7 @@ func BenchmarkSettle(b *testing.B) {
 	}
 }
 
-// BenchmarkTaskStatus measures the read that every delivery makes. It should take less than 100 µs.
+// BenchmarkTaskStatus measures the read that precedes every delivery's call. It should take less than 100 µs.
 func BenchmarkTaskStatus(b *testing.B) {
 	s := fresh(b)
 	const rows = 2000

@@ -14,7 +14,7 @@ import (
 	"reprise/tasks"
 )
 
-// A child process runs this test binary with a job and a database file in these variables.
+// Variables that pass a job and a database file to a child process, which runs this test binary.
 const (
 	childEnv     = "STORE_TEST_CHILD"
 	childFileEnv = "REPRISE_STORE_TEST_FILE"
@@ -22,7 +22,7 @@ const (
 	openJob      = "open"
 )
 
-// child returns the command of a child process.
+// child returns the command that starts a child process.
 func child(t *testing.T, job, file string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -49,7 +49,7 @@ func runChild(job string) int {
 	return 0
 }
 
-// settleUntilKilled settles from several goroutines and prints the attempt id of each acknowledged settlement.
+// settleUntilKilled settles in several goroutines and prints each acknowledged settlement's attempt id.
 func settleUntilKilled(s *store.Store) {
 	var wg sync.WaitGroup
 	for worker := range 8 {
@@ -60,7 +60,7 @@ func settleUntilKilled(s *store.Store) {
 					fmt.Fprintln(os.Stderr, err)
 					return
 				}
-				fmt.Println(id) // one system call without a buffer, so that lines stay whole
+				fmt.Println(id) // one unbuffered system call per line, so lines stay whole
 			}
 		})
 	}

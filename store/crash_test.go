@@ -12,7 +12,8 @@ import (
 	"reprise/store"
 )
 
-// The process is killed while it settles. Every acknowledged settlement must be stored with its call, result and task.
+// Every acknowledged settlement must be stored with its call, result and task, even if the process is killed while it
+// settles.
 func TestAcknowledgedSettlementsSurviveSIGKILL(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reprise.db")
@@ -37,7 +38,8 @@ func TestAcknowledgedSettlementsSurviveSIGKILL(t *testing.T) {
 	}
 }
 
-// killedMidway kills a child after it has acknowledged n settlements. It returns the ids of all acknowledged attempts.
+// killedMidway kills a child after it has acknowledged n settlements. It returns the attempt ids of all acknowledged
+// settlements.
 func killedMidway(t *testing.T, file string, n int) []string {
 	t.Helper()
 	cmd := child(t, settleJob, file)
@@ -58,7 +60,7 @@ func killedMidway(t *testing.T, file string, n int) []string {
 	return acknowledged
 }
 
-// Six processes and ten goroutines open a new file at once.
+// Six processes with ten goroutines each open a new file at once.
 func TestConcurrentOpensMigrateOnce(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "new", "reprise.db")

@@ -13,8 +13,8 @@ func TestRebindNumbersPlaceholdersForPostgreSQL(t *testing.T) {
 	require.Equal(t, "a = $1 AND b = $2", dialect{numbered: true}.rebind("a = ? AND b = ?"))
 }
 
-// PostgreSQL does not have these words, or gives them another meaning.
-func TestFirstMigrationHasNoWordsOfSQLiteAlone(t *testing.T) {
+// PostgreSQL lacks these words or gives them a different meaning.
+func TestFirstMigrationUsesNoSQLiteOnlyKeywords(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("migrations/00001_init.sql")
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestStoreURL_NamesOneFileOrIsRefused(t *testing.T) {
+func TestStoreURL_ReturnsAFilePathOrAnError(t *testing.T) {
 	t.Parallel()
 	for url, file := range map[string]string{
 		"sqlite:r.db":         "r.db",
@@ -89,7 +89,7 @@ func TestMark_IsSetAfterEachWriteAndMissingInAnOlderCopy(t *testing.T) {
 	require.False(t, has(first), "only the latest 1,000 are kept")
 }
 
-func TestBackup_HasEverythingCommittedAndReplacesNoFile(t *testing.T) {
+func TestBackup_ContainsAllCommitsAndOverwritesNoFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "reprise.db"))

@@ -16,7 +16,7 @@ func TestSpentSumsUnitsByPeriodAndGroup(t *testing.T) {
 	ctx, s := context.Background(), fresh(t)
 	live := attempt("k1", 0, "a", tasks.Retry, tasks.Ambiguous, 0)
 	live.Queue, live.Call.Units = "recognize.live", 5
-	moved := attempt("k1", 0, "b", tasks.Done, tasks.Match, 10) // the same task in another group's queue
+	moved := attempt("k1", 0, "b", tasks.Done, tasks.Match, 10) // the task was moved to another group's queue
 	moved.Queue = "recognize.backfill"
 	settleAll(t, s, live, moved, attempt("k2", 0, "c", tasks.Done, tasks.Match, 20), attempt("k3", 0, "d", tasks.Done, tasks.Match, 30))
 	for name, row := range map[string]struct {

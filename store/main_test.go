@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// start is the time of the earliest rows in the tests.
+// start is the time of the tests' earliest rows.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // open opens a store. The store is closed when the test ends.
@@ -41,13 +41,13 @@ func config(file string) store.Config {
 	return cfg
 }
 
-// fresh returns a store on a new file.
+// fresh returns a store with a new file.
 func fresh(t testing.TB) *store.Store {
 	t.Helper()
 	return open(t, filepath.Join(t.TempDir(), "reprise.db"))
 }
 
-// attempt returns a settlement with a call, n milliseconds after start.
+// attempt returns a settlement with a call at n milliseconds after start.
 func attempt(key string, generation int64, id string, v tasks.Verdict, o tasks.Outcome, n int) store.Settlement {
 	at := start.Add(time.Duration(n) * time.Millisecond)
 	st := store.Settlement{

@@ -119,7 +119,7 @@ func TestClosedStoreIsUnavailable(t *testing.T) {
 	}
 }
 
-// raw opens a SQLite file without the store, as another program would.
+// raw opens a SQLite file without package store, as another program would.
 func raw(t *testing.T, file, options string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+file+"?"+options)

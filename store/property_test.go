@@ -15,7 +15,7 @@ import (
 	"reprise/tasks"
 )
 
-// state is all that a store returns about a key, except CreatedAt.
+// state is everything that a store returns for a key, except CreatedAt.
 type state struct {
 	Status  store.TaskStatus
 	Calls   []store.Call
@@ -33,7 +33,8 @@ func stateOf(t testing.TB, s *store.Store, key string) state {
 
 var finishes = []tasks.Verdict{tasks.Done, tasks.Archive, tasks.Hold}
 
-// anySettlement draws from few attempts and generations, so that repeats, contradictions and late reports are common.
+// anySettlement returns a random settlement with one of few attempts and generations, so repeats, contradictions and
+// late reports are common.
 func anySettlement(t *rapid.T, key string, n int) store.Settlement {
 	verdict := rapid.SampledFrom(append([]tasks.Verdict{""}, tasks.Verdicts...)).Draw(t, "verdict")
 	outcome := rapid.SampledFrom([]tasks.Outcome{tasks.Match, tasks.Crash, tasks.Ambiguous, tasks.Unavailable}).Draw(t, "outcome")
@@ -46,8 +47,8 @@ func anySettlement(t *rapid.T, key string, n int) store.Settlement {
 	return st
 }
 
-// Settlements that contradict each other are repeated in a random order.
-func TestSettlingAgainChangesNothing(t *testing.T) {
+// The test repeats contradictory settlements in random order.
+func TestRepeatedSettlementsChangeNothing(t *testing.T) {
 	t.Parallel()
 	s, run := fresh(t), 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -67,8 +68,8 @@ func TestSettlingAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// The settlements do not contradict each other: each generation has one final verdict, and every presumption is about
-// the attempt of that verdict.
+// The settlements are consistent: each generation has one final verdict, and every presumption is about that
+// verdict's attempt.
 func TestConsistentSettlementsGiveTheSameStateInEveryOrder(t *testing.T) {
 	t.Parallel()
 	s, run := fresh(t), 0
@@ -83,7 +84,7 @@ func TestConsistentSettlementsGiveTheSameStateInEveryOrder(t *testing.T) {
 	})
 }
 
-// consistent draws settlements that do not contradict each other.
+// consistent returns random settlements that do not contradict each other.
 func consistent(rt *rapid.T) []store.Settlement {
 	var plan []store.Settlement
 	add := func(generation int64, id string, v tasks.Verdict, o tasks.Outcome) {
@@ -107,7 +108,7 @@ func consistent(rt *rapid.T) []store.Settlement {
 	return plan
 }
 
-// settleAs settles a plan under a key and returns the state of the task without the key.
+// settleAs settles a plan under a key and returns the task's state without the key.
 func settleAs(t testing.TB, s *store.Store, key string, plan []store.Settlement) state {
 	t.Helper()
 	own := make([]store.Settlement, len(plan))
@@ -129,8 +130,8 @@ func settleAs(t testing.TB, s *store.Store, key string, plan []store.Settlement)
 	return got
 }
 
-// 32 goroutines settle contradicting verdicts through two stores, as two workers do. Every call must be kept, each key
-// must have one verdict, and no caller may get an error.
+// 32 goroutines settle contradictory verdicts through two stores, as two workers do. Every call must be kept, each
+// key must have one verdict, and no caller may get an error.
 func TestTwoStoresOnOneFileAgreeOnTheFirstVerdict(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "reprise.db")

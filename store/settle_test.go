@@ -13,7 +13,7 @@ import (
 	"reprise/tasks"
 )
 
-// settleAll commits the settlements one by one, in order.
+// settleAll commits the settlements one after another.
 func settleAll(t testing.TB, s *store.Store, settlements ...store.Settlement) {
 	t.Helper()
 	for _, st := range settlements {
@@ -55,7 +55,7 @@ func TestUnknownPriceIsStoredAsNULL(t *testing.T) {
 	require.Equal(t, &zero, got[1].Cost)
 }
 
-// countingCase has settlements in their order and the task status that must result.
+// countingCase has settlements in order and the expected task status.
 type countingCase struct {
 	settle     []store.Settlement
 	generation int64
@@ -116,7 +116,7 @@ func TestTaskRowShowsTheDecidingSettlement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := fresh(t)
-			for range 2 { // the repetition must not change anything
+			for range 2 { // the second round must change nothing
 				settleAll(t, s, row.settle...)
 				st := status(t, s, "k")
 				require.Equal(t, row.generation, st.Generation)

@@ -48,7 +48,7 @@ func genSettlement(t *rapid.T) store.Settlement {
 	return st
 }
 
-// The outbox stores settlements as JSON. Every field must survive unchanged, and the result byte for byte.
+// The outbox stores settlements as JSON. Every field must be preserved, and the result byte for byte.
 func TestSettlementSurvivesJSONUnchanged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

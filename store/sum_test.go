@@ -10,7 +10,7 @@ import (
 	"reprise/tasks"
 )
 
-func TestSumCallsKeepsUnknownPricesApart(t *testing.T) {
+func TestSumCallsCountsUnpricedCallsSeparately(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	price := 0.005

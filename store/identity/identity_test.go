@@ -17,7 +17,7 @@ import (
 	"reprise/tasks"
 )
 
-// write commits something that a copy lacks.
+// write commits a row that an older copy lacks.
 func write(t *testing.T, s *store.Store) error {
 	t.Helper()
 	_, err := s.Register(t.Context(), []store.Submission{{ID: rand.Text(), Batch: "b", Key: "k", Path: tasks.Recognize, At: time.Now()}})
@@ -70,7 +70,7 @@ func TestClaim_OlderAndDivergedCopiesAreRefused(t *testing.T) {
 	require.NoError(t, first.Backup(t.Context(), filepath.Join(dir, "copy.db")))
 	copied := open(t, filepath.Join(dir, "copy.db"))
 	require.NoError(t, identity.Claim(t.Context(), rdb, store.MarksOf(copied)), "it lacks nothing")
-	for range 3 { // the copy goes on by itself and never gets ahead
+	for range 3 { // the copy gets its own marks and still lacks the original's
 		require.NoError(t, write(t, first))
 		require.NoError(t, identity.Claim(t.Context(), rdb, store.MarksOf(first)))
 		for range 3 {
