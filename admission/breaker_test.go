@@ -178,8 +178,8 @@ func TestThrottlesCutConcurrencyOnceAndDoNotOpenTheBreaker(t *testing.T) {
 		b.set(mainRecognize, "throttled_until", 1)
 		b.settle(b.acquire(request(keyOf(20+i))), throttled)
 	}
-	require.Less(t, b.num(mainRecognize, "learned_concurrency_milli"), int64(2000), "more throttles cut deeper")
-	require.GreaterOrEqual(t, b.num(mainRecognize, "learned_concurrency_milli"), int64(1000), "but not below the floor")
+	require.Less(t, b.num(mainRecognize, "learned_concurrency_milli"), int64(2000), "repeated throttles cut the limit further")
+	require.GreaterOrEqual(t, b.num(mainRecognize, "learned_concurrency_milli"), int64(1000), "the limit stays at or above the floor")
 }
 
 func TestSlowStartDoublesUntilTheFirstThrottle(t *testing.T) {

@@ -54,7 +54,7 @@ func TestCheckComparesUnitsWithTheBudget(t *testing.T) {
 	require.True(t, yes)
 	require.Equal(t, GateUnitsDay, gate)
 	_, no = blocked(11)
-	require.False(t, no, "a call larger than the budget counts as admitted, so that its task is delivered and archived")
+	require.False(t, no, "a call larger than the budget counts as admitted, because its task is archived at its next delivery")
 	g.settle(g.acquire(request(keyOf(1))), done)
 	g.settle(g.acquire(request(keyOf(2))), done)
 	_, yes = blocked(1)

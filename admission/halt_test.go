@@ -44,7 +44,7 @@ func TestNewTokenEndsAnAuthenticationHaltButTheRefusedTokenStaysBlocked(t *testi
 	fresh := benchOn(t, b.rdb, withToken("new"))
 	probe := fresh.acquire(request(keyOf(1)))
 	require.True(t, probe.Probe)
-	require.Equal(t, GateHalt, fresh.refused(request(keyOf(2))).Gate, "one probe")
+	require.Equal(t, GateHalt, fresh.refused(request(keyOf(2))).Gate, "only one probe is admitted")
 	fresh.settle(probe, done)
 	fresh.settle(fresh.acquire(request(keyOf(2))), done)
 	require.Equal(t, GateHalt, b.refused(request(keyOf(3))).Gate, "the worker with the refused token stays blocked")

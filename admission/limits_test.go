@@ -100,7 +100,7 @@ func TestGroupCeilingLimitsItsRate(t *testing.T) {
 	ref := b.refused(backfill(keyOf(2)))
 	require.Equal(t, GateGroupRequests, ref.Gate)
 	require.LessOrEqual(t, ref.RetryAfter, 2*time.Minute)
-	require.Greater(t, ref.RetryAfter, time.Minute, "longer than at the whole rate")
+	require.Greater(t, ref.RetryAfter, time.Minute, "the wait is longer than without the ceiling")
 	b.settle(b.acquire(request(keyOf(3))), done)
 }
 

@@ -64,9 +64,9 @@ func TestHookRunsOncePerCallBeforeTheRequestIsSent(t *testing.T) {
 		_, err := c.Recognize(t.Context(), audd.RecognizeRequest{
 			Audio: audio(make([]byte, 200_000)),
 			BeforeBody: func(ctx context.Context) error {
-				require.Len(t, s.seen(), n, "before any byte of this request")
+				require.Len(t, s.seen(), n, "the hook runs before the request is sent")
 				_, ok := ctx.Deadline()
-				require.True(t, ok, "the call's own deadline")
+				require.True(t, ok, "the hook gets the call's deadline")
 				hooks.Add(1)
 				return nil
 			},

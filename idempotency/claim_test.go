@@ -55,7 +55,7 @@ func TestRepeatedClaimChangesNothing(t *testing.T) {
 	require.Equal(t, first, claim(t, l, claimOf(1)))
 	latch(t, l, attempt(1, "a"))
 	conclude(t, l, "a", tasks.LatchSettled)
-	require.Equal(t, idempotency.Settled, claim(t, l, claimOf(1)).State, "the content is in the slot already")
+	require.Equal(t, idempotency.Settled, claim(t, l, claimOf(1)).State, "the content is already in the slot")
 }
 
 func TestReplacedContentIsNotSentAgain(t *testing.T) {
@@ -158,7 +158,7 @@ func TestConcurrentClaimsOfTheSameContentGetTheSameSlot(t *testing.T) {
 	}
 	again := claimOf(int64(first + 1))
 	again.SHA256, again.Allotted = "the same", true
-	require.Empty(t, claim(t, l, again).SameContent, "its own")
+	require.Empty(t, claim(t, l, again).SameContent, "the key itself is not listed as the same content")
 }
 
 func TestNextIDReturnsEachUnusedIDOnce(t *testing.T) {

@@ -108,7 +108,7 @@ func TestLatchStalenessUsesTheLargerOfWallAndMonotonicTime(t *testing.T) {
 	got = latch(t, l, a)
 	require.NoError(t, got.Fresh(a.At.Add(time.Second)))
 	require.Error(t, got.Fresh(a.At.Add(6*time.Second)))
-	require.Error(t, got.Fresh(a.At.Round(0).Add(6*time.Second)), "the machine slept: only the wall clock ran")
+	require.Error(t, got.Fresh(a.At.Round(0).Add(6*time.Second)), "only the wall clock advances while the machine sleeps")
 }
 
 func TestSendExpiresAfterTimeoutAndMargin(t *testing.T) {

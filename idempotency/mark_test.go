@@ -35,7 +35,7 @@ func TestRestoredBackupFailsClosedUntilAdopted(t *testing.T) {
 	// entries.
 	latch(t, restored, attempt(3, "d"))
 	latch(t, restored, attempt(4, "e"))
-	require.ErrorAs(t, restored.Check(ctx, remembered), &behind, "its sequence is larger, but its entries are others")
+	require.ErrorAs(t, restored.Check(ctx, remembered), &behind, "the sequence number is larger, but the entries differ")
 
 	adopted, err := restored.Adopt(ctx, remembered, act(0))
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestAnotherLedgerFailsClosedAndAMissingMarkIsAccepted(t *testing.T) {
 	remembered := latch(t, one, attempt(1, "a")).Mark
 	latch(t, two, attempt(1, "a"))
 	var behind *idempotency.BehindError
-	require.ErrorAs(t, two.Check(ctx, remembered), &behind, "sequence and attempt id are equal, but the ledger is another one")
+	require.ErrorAs(t, two.Check(ctx, remembered), &behind, "sequence number and attempt id are equal, but the ledgers differ")
 	require.ErrorContains(t, behind, "another upload ledger")
 	require.NoError(t, two.Check(ctx, idempotency.Mark{}))
 	head, err := fresh(t).Highest(ctx)

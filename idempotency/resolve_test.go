@@ -29,10 +29,10 @@ func TestOnlyUncertainUploadsAreResolved(t *testing.T) {
 			case s == idempotency.Sent:
 				var early *idempotency.TooEarlyError
 				require.ErrorAs(t, err, &early)
-				require.Equal(t, start.Add(timeout+margin), early.Until, "it may be in flight")
+				require.Equal(t, start.Add(timeout+margin), early.Until, "the send may still be in flight")
 			case s == idempotency.Uncertain && as == idempotency.AsRetry:
 				var not *idempotency.NotResolvableError
-				require.ErrorAs(t, err, &not, "the loop settled it just before")
+				require.ErrorAs(t, err, &not, "the previous iteration resolved the upload")
 			case s == idempotency.Uncertain:
 				require.NoError(t, err)
 			default:
@@ -162,7 +162,7 @@ func TestReopenAcceptsOnlySettledAndRejectedUploads(t *testing.T) {
 	require.NoError(t, err)
 	var early *idempotency.TooEarlyError
 	_, err = l.Reopen(ctx, "k20", 0, act(timeout))
-	require.ErrorAs(t, err, &early, "an operator settled it, so its call may still run")
+	require.ErrorAs(t, err, &early, "the call may still run after an operator settled the upload")
 	_, err = l.Reopen(ctx, "k20", 0, act(timeout+retryWait))
 	require.NoError(t, err)
 	_, err = l.Reopen(ctx, "nobody", 0, act(0))

@@ -62,8 +62,8 @@ func TestVerificationStartsOncePerDelayUpToTheLimit(t *testing.T) {
 	}
 	wg.Wait()
 	require.Equal(t, int64(1), taken.Load(), "each verification costs a unit")
-	require.True(t, begin(t, l, turn(1, 11*time.Minute)), "the worker of the first try died")
-	require.False(t, begin(t, l, turn(1, time.Hour)), "two tries")
+	require.True(t, begin(t, l, turn(1, 11*time.Minute)), "the first verification was lost in a crash")
+	require.False(t, begin(t, l, turn(1, time.Hour)), "the limit is two verifications")
 	require.Equal(t, 2, look(t, l, "k1").Send.Tries)
 	_, err := l.BeginVerify(context.Background(), idempotency.VerifyRequest{Key: "k1"})
 	require.ErrorIs(t, err, idempotency.ErrInvalid)

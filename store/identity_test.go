@@ -80,7 +80,7 @@ func TestMark_IsSetAfterEachWriteAndMissingInAnOlderCopy(t *testing.T) {
 	}
 	older, other := open(t, copied), open(t, filepath.Join(t.TempDir(), "reprise.db"))
 	require.NoError(t, store.MarksOf(older).Set(t.Context(), true))
-	require.EqualValues(t, 1, identity(older).Seq, "it went on by itself")
+	require.EqualValues(t, 1, identity(older).Seq, "the copy has its own later marks")
 	require.Equal(t, []bool{true, true, false, false}, []bool{has(first), has(second), has(older), has(other)})
 	require.NotEqual(t, born.ID, identity(other).ID)
 	for range 1005 {

@@ -58,8 +58,8 @@ function M.budget_gates(lane, gate_prefix, scope, st)
   end
 end
 
--- Returns the caller's period that contains now, or nil if none does because the clocks differ too much. now is
--- Redis's clock, so all workers charge the same period.
+-- Returns the caller's period that contains now. Returns nil if no period does, because the clocks differ too much.
+-- now comes from Redis, so all workers charge the same period.
 function M.current_period(periods)
   for i = 1, #periods do
     if now >= periods[i].starts_at and now < periods[i].ends_at then return periods[i] end
@@ -123,7 +123,7 @@ function M.try(trial, source)
   return refusal or trial.missing and M.refuse('missing', 0, true, false)
 end
 
--- Charges the call to all gates of the source that try tested last.
+-- Charges the call to all gates of the source that M.try checked last.
 function M.take(trial, record, source)
   local call, lane = trial.call, trial.lane
   for i = 1, #lane.rates do
@@ -144,8 +144,8 @@ function M.take(trial, record, source)
   M.save(call.key)
 end
 
--- Counts the task's unsettled attempt as a crash. If the unsettled attempt is the calling attempt, it is not counted,
--- because its call was never sent: the worker did not get the reply before the permit expired.
+-- Counts the task's unsettled attempt as a crash, unless the same attempt acquires again. Then its call was never
+-- sent, because the worker did not get the reply before the permit expired.
 function M.record_lost(record, call)
   M.release(call.key, record)
   M.forfeit(record)

@@ -110,7 +110,7 @@ function M.cut(st, admitted_at)
   return true
 end
 
--- Resets the learned concurrency to the floor and starts the slow start, after the source was blocked.
+-- Resets the learned concurrency to the floor and enters slow start. It runs after the source was blocked.
 function M.restart_from_floor(st)
   put(st, 'learned_concurrency_milli', num(M.state('tuning'), 'aimd_floor') * 1000)
   put(st, 'slow_start', 1)

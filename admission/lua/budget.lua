@@ -6,9 +6,8 @@ function M.budget(name) return M.hash('budget:' .. name) end
 -- Reports whether a budget was seeded. A budget without the field spent was lost or never seeded.
 function M.is_seeded(budget) return tonumber(budget.values.reserved or 0) and tonumber(budget.values.spent or '') end
 
--- Adds to the reserved and spent units of a comma-separated list of budgets. Units that are spent on a missing budget
--- are stored with their time, and the seed adds them. The seed's caller may have read the call rows before this
--- call's row was written.
+-- Adds to the reserved and spent units of a comma-separated list of budgets. If a budget is missing, the spent units
+-- are stored with their time, and the seed adds them. The call rows that the seed is based on may lack this call.
 function M.move_units(names, reserved, spent)
   for name in string.gmatch(names, '[^,]+') do
     local budget = M.budget(name)

@@ -27,8 +27,8 @@ function M.charge(gate, n, start)
   put(gate.st, gate.name .. '_arrival_us', arrival + ceil(n * gate.interval))
 end
 
--- Refunds n units that were charged for a start (µs). It refunds nothing if the rate was idle after start, because
--- unused units expire when a rate is idle.
+-- Refunds n units that a call at start (µs) was charged. It refunds nothing if the rate was idle after start, because
+-- an idle rate has already recovered all units.
 function M.give_back(st, name, per_minute, n, start)
   if per_minute <= 0 or n <= 0 or num(st, name .. '_idle_us') > start then return end
   M.add(st, name .. '_arrival_us', -floor(n * 60000000 / per_minute))

@@ -6,7 +6,7 @@
 -- Reply: written, the number of budgets
 local written = 0
 
--- Returns the units of admitted, unsettled calls. No call row includes them yet.
+-- Returns the units of admitted calls that are not settled. These calls have no call rows yet.
 local function reserved_by_permits(name)
   local held = redis.call('ZRANGEBYSCORE', prefix .. 'permits', '(' .. int(now), '+inf')
   M.load(held)

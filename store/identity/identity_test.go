@@ -69,7 +69,7 @@ func TestClaim_OlderAndDivergedCopiesAreRefused(t *testing.T) {
 	require.NoError(t, identity.Claim(t.Context(), rdb, store.MarksOf(first)))
 	require.NoError(t, first.Backup(t.Context(), filepath.Join(dir, "copy.db")))
 	copied := open(t, filepath.Join(dir, "copy.db"))
-	require.NoError(t, identity.Claim(t.Context(), rdb, store.MarksOf(copied)), "it lacks nothing")
+	require.NoError(t, identity.Claim(t.Context(), rdb, store.MarksOf(copied)), "a fresh copy lacks no mark")
 	for range 3 { // the copy gets its own marks and still lacks the original's
 		require.NoError(t, write(t, first))
 		require.NoError(t, identity.Claim(t.Context(), rdb, store.MarksOf(first)))
