@@ -18,8 +18,9 @@ const (
 	AutoReason   = "auto:"
 )
 
-// overrideFor is how long automatic reasons are not added after an operator resumed the queue outside Reprise (on
-// asynq's web page). An operator can watch the effect, and a blocked source does not turn the backlog into retries.
+// overrideFor is how long no automatic pause reason is added after an operator resumes the queue outside Reprise
+// (in asynq's web UI). It is long enough for the operator to see the effect, and short enough that a blocked source
+// does not turn the whole backlog into retries.
 const overrideFor = 30 * time.Second
 
 // PauseReason is one reason why a queue is paused.

@@ -46,7 +46,7 @@ func keys(m map[string]json.RawMessage) []string {
 	return out
 }
 
-func TestErrorDoesNotContainTheRequestThatAudDRepeats(t *testing.T) {
+func TestErrorOmitsTheRequestEchoedByAudD(t *testing.T) {
 	t.Parallel()
 	for name, code := range map[string]int{
 		"error_700_no_file.json":                 700,

@@ -74,7 +74,7 @@ func TestReplacedContentIsNotSentAgain(t *testing.T) {
 	latch(t, l, attemptFor(other(1, "new", true), "x"))
 }
 
-func TestReplacedContentClaimedAgainIsSentOnceMore(t *testing.T) {
+func TestReclaimingReplacedContentReopensItOnce(t *testing.T) {
 	t.Parallel()
 	l := fresh(t)
 	inState(t, l, 1, idempotency.Settled)

@@ -7,10 +7,10 @@ import (
 	"fmt"
 )
 
-// Mark identifies one latch or adoption of one ledger. The sender stores the latest mark outside the database before the
-// first byte. A ledger that lacks the remembered mark was restored from a backup, or is another ledger. The sequence
-// number alone is not enough, because a restored ledger soon reaches the same number. The zero Mark means that no mark is
-// remembered.
+// Mark identifies the latest latch or adoption in a ledger. The sender stores it outside the database before it
+// sends the first byte of an upload. If the ledger does not contain the stored mark, it was restored from a backup
+// or is a different ledger. The sequence number alone is not enough, because a restored ledger soon reaches the
+// same number. The zero Mark means that no mark is stored.
 type Mark struct {
 	Ledger string `json:"ledger"`
 	Seq    int64  `json:"seq"` // rises with every latch: remember the largest

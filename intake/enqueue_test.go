@@ -339,7 +339,7 @@ func TestEnterpriseNeedsABoundOnUnits(t *testing.T) {
 	}
 }
 
-func TestContradictingRequestIsAnError(t *testing.T) {
+func TestInvalidRequestOrOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.Plan(t.Context(), Request{Path: tasks.Recognize, Params: tasks.Params{Return: []string{"napster"}}}, nil, nil)

@@ -120,8 +120,8 @@ func waits(e Evidence, t text.Times) Cause {
 	return c
 }
 
-// delayed explains a task that is scheduled for a later time. The last refusal is shown without its wait, because a
-// gate that still blocks is explained before.
+// delayed explains a task that is scheduled for a later time. It omits the wait from the last refusal, because a
+// gate that still blocks the task is reported by an earlier check.
 func delayed(e Evidence) Cause {
 	c := Cause{Because: cmp.Or(text.Printable(e.LastError), "it was delayed"), Starts: e.NextRun}
 	if refusal, ok := strings.CutPrefix(e.LastError, string(tasks.Refused)+": "); ok {

@@ -62,7 +62,7 @@ func blockOf(e Evidence, st admission.SourceState, t text.Times) (block, bool) {
 	return block{st.Source, "units of the " + budget.Period + " used up", c.Because, c.Starts, c.ToDo[0]}, true
 }
 
-// allBlocked explains that all sources are blocked. The task starts when the first source opens.
+// allBlocked explains that every source is blocked. The task can start when the first of them is unblocked.
 func allBlocked(e Evidence, sources []admission.SourceState, t text.Times) (Cause, bool) {
 	var all []block
 	for _, st := range sources {

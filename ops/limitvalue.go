@@ -13,7 +13,7 @@ import (
 	"reprise/tasks"
 )
 
-// RateLimits are the limits of a source and path, and of the scope global.
+// RateLimits are the names of the limits that apply to a source and path, or to the global scope.
 var RateLimits = []string{
 	"concurrency", "requests_per_minute", "request_burst", "units_per_minute", "unit_burst", "units_per_day", "units_per_month",
 }

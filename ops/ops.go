@@ -1,6 +1,6 @@
-// Package ops is what an operator can know and do: typed reports (why a task waits, queues, sources, limits, costs …) and
-// actions (pause, halt, resume, replay, resolve …). The command inspect prints the reports. The package prints nothing and
-// reads no flags.
+// Package ops implements the operator's reports and actions: typed reports (why a task waits, queues, sources,
+// limits, costs …) and actions (pause, halt, resume, replay, resolve …). The command inspect prints the reports.
+// This package prints nothing and reads no flags.
 //
 // # Where things are
 //

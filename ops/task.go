@@ -103,7 +103,7 @@ func (t *Tasks) inputNames(ctx context.Context, rows []store.TaskStatus) (map[st
 	return names, nil
 }
 
-// inputOf returns where the audio of a task is. A URL has no query.
+// inputOf returns the location of a task's audio: its file path, or its URL without user, query and fragment.
 func inputOf(p tasks.Payload) string {
 	if p.Input.Kind == tasks.URLInput {
 		return tasks.RedactURL(p.Input.URL)

@@ -80,7 +80,7 @@ func (c Config) File() (string, error) {
 func (c Config) CheckFolder() error {
 	path, err := c.File()
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // Validate reports it
 	}
 	dir := filepath.Dir(path)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {

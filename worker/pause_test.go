@@ -78,7 +78,7 @@ func TestQueueOfABlockedSourceIsPausedAndKeepsItsBacklogInOrder(t *testing.T) {
 	stop()
 }
 
-func TestTasksArchivedForAnAccountReasonAreReplayedWhenTheirSourceWorks(t *testing.T) {
+func TestTasksArchivedByAHaltAreReplayedAfterResume(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{MatchShare: 1, Rules: []auddsim.Rule{{ID: "sub", Path: "recognize", Code: 904}}}, nil)
 	p := r.clip("plan.wav")

@@ -24,8 +24,8 @@ const (
 	// forwardInterval is how often asynq moves due retries to pending. With asynq's default of 5 s, all due tasks
 	// would become pending at once, and short waits would have no effect.
 	forwardInterval = time.Second
-	// groupsInterval is how often the groups in force are read. The queue of a new group is served after at most
-	// that time.
+	// groupsInterval is how often the groups in force are read, and so the longest delay before a new group's queue
+	// is served.
 	groupsInterval = 2 * time.Second
 )
 

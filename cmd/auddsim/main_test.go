@@ -89,7 +89,7 @@ func TestWrongSettingsPrintOneLineAndExitWith1(t *testing.T) {
 	}
 }
 
-func TestErrorOfAnAddressInUseNamesTheFlag(t *testing.T) {
+func TestAddressInUseErrorNamesTheFlag(t *testing.T) {
 	t.Parallel()
 	sim := auddsim.Start(t)
 	var stdout, stderr bytes.Buffer

@@ -75,7 +75,7 @@ func (u *uploadFlags) check(given bool, args []string) error {
 	case u.manifest != "":
 		return nil
 	case given && u.nextID:
-		return errors.New("use either --audio-id or --next-id")
+		return errors.New("use either --audio-id or --next-id, not both")
 	case given && u.audioID < 0:
 		return fmt.Errorf("--audio-id %d: must be 0 or more", u.audioID)
 	case given && len(args) != 1:

@@ -37,7 +37,7 @@ all. Tasks that failed permanently are left out. The command can be stopped and 
 			case len(args) == 0 && !f.chosen() && !f.all:
 				return cli.Errorf(cli.Usage, "which tasks? give keys, a flag such as --outcome, or --all")
 			case len(args) > 0 && (f.chosen() || f.all):
-				return cli.Errorf(cli.Usage, "give either keys or flags that select tasks")
+				return cli.Errorf(cli.Usage, "give either keys or flags that select tasks, not both")
 			}
 			needs := needsStore
 			if !f.dryRun {

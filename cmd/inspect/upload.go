@@ -204,7 +204,7 @@ func (f *resolveFlags) resolve(ctx context.Context, s *session, keys []string) e
 	}
 	switch {
 	case len(keys) > 0 && f.chosen():
-		return cli.Errorf(cli.Usage, "give either keys or flags that select uploads")
+		return cli.Errorf(cli.Usage, "give either keys or flags that select uploads, not both")
 	case len(keys) == 0:
 		filter, err := f.filter(s.Times)
 		if err != nil {

@@ -94,7 +94,7 @@ func TestBillSumsByTokenPathAndContent(t *testing.T) {
 	require.Empty(t, s.Catalog())
 }
 
-func TestTokenIsChargedExactlyItsQuota(t *testing.T) {
+func TestTokenIsRefusedWhenItsQuotaIsUsedUp(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Quota: 3})
 	for range 3 {

@@ -31,7 +31,7 @@ var shared struct {
 // M wraps a *testing.M. Its Run also ends the shared server, before goleak.VerifyTestMain checks for leaks.
 type M struct{ m *testing.M }
 
-// Wrap returns an M.
+// Wrap returns m with a Run that also stops the shared Redis server. Use it in TestMain.
 func Wrap(m *testing.M) M { return M{m: m} }
 
 // Run runs the tests, ends the shared server and returns the exit code.

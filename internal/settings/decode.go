@@ -16,7 +16,8 @@ import (
 // Share is a part of a whole, from 0 to 1. Settings write it as 70% or 0.7. A bare 70 is refused as ambiguous.
 type Share float64
 
-// argument is the value of a variable or flag. Unlike text in a file it may stand for a number, a switch or a list.
+// argument is the value of an environment variable or flag. Unlike a string in a settings file, it is converted to
+// a number, boolean or list if the field has that type.
 type argument string
 
 // as returns t as a file would hold a value of the type, or as text if t has no such form.

@@ -35,7 +35,7 @@ func refusedStore(r *rig.Rig, url, file, why string) {
 
 // `cp` leaves out what is in the write-ahead log, so that the copy of a running
 // worker's store may have no table at all.
-func TestStoreCopiedWithoutItsLog_IsRefusedAndNothingIsPaidAgain(t *testing.T) {
+func TestStoreCopiedWithoutItsWAL_IsRefusedAndNothingIsBilledTwice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, auddsim.Config{})
 	payloads := enqueue(r, clips(r, 20)...)
