@@ -23,13 +23,13 @@ func TestSpentSumsUnitsByPeriodAndGroup(t *testing.T) {
 		spending store.CallFilter
 		want     int64
 	}{
-		"all":                      {store.CallFilter{}, 8},
-		"the group that paid":      {store.CallFilter{Group: "live"}, 5},
-		"another group":            {store.CallFilter{Group: "backfill"}, 1},
-		"wildcards are plain text": {store.CallFilter{Group: "%"}, 0},
-		"by period":                {store.CallFilter{Since: start.Add(10 * time.Millisecond), Until: start.Add(30 * time.Millisecond)}, 2},
-		"by unknown source":        {store.CallFilter{Source: "nobody"}, 0},
-		"by path":                  {store.CallFilter{Source: "main", Path: tasks.Recognize}, 8},
+		"all":                        {store.CallFilter{}, 8},
+		"the group that was charged": {store.CallFilter{Group: "live"}, 5},
+		"another group":              {store.CallFilter{Group: "backfill"}, 1},
+		"wildcards are plain text":   {store.CallFilter{Group: "%"}, 0},
+		"by period":                  {store.CallFilter{Since: start.Add(10 * time.Millisecond), Until: start.Add(30 * time.Millisecond)}, 2},
+		"by unknown source":          {store.CallFilter{Source: "nobody"}, 0},
+		"by path":                    {store.CallFilter{Source: "main", Path: tasks.Recognize}, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spent, err := s.Spent(ctx, row.spending)

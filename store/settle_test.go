@@ -76,9 +76,9 @@ func withoutCall(st store.Settlement) store.Settlement {
 var countingCases = map[string]countingCase{
 	"a retry does not finish the task": {
 		[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Unavailable, false, 1},
-	"of two retries the later one counts, in any order": {
+	"the later of two retries counts, in any order": {
 		[]store.Settlement{k(0, "b", tasks.Snooze, tasks.Throttled, 2), k(0, "a", tasks.Retry, tasks.Unavailable, 1)}, 0, tasks.Throttled, false, 2},
-	"of two retries in one millisecond the first one counts": {
+	"the first of two retries in one millisecond counts": {
 		[]store.Settlement{k(0, "a", tasks.Retry, tasks.Unavailable, 1), k(0, "b", tasks.Snooze, tasks.Throttled, 1)}, 0, tasks.Unavailable, false, 2},
 	"a presumed crash without an attempt id is not replaced": {
 		[]store.Settlement{withoutCall(k(0, "", tasks.Archive, tasks.Crash, 1)), withoutCall(k(0, "", tasks.Archive, tasks.Expired, 2))}, 0, tasks.Crash, true, 0},
