@@ -12,14 +12,14 @@ import (
 )
 
 // ErrAttemptSettled means that the attempt id was settled before. The caller must make a new one.
-var ErrAttemptSettled = errors.New("attempt was settled already")
+var ErrAttemptSettled = errors.New("attempt is already settled")
 
 // ErrTaskEnded means that the task has its verdict, in a settlement that is not in SQL yet (EndedKey).
-var ErrTaskEnded = errors.New("task has its verdict already")
+var ErrTaskEnded = errors.New("task already has a verdict")
 
 var (
 	errLimitsMissing = errors.New("limits are not in Redis")
-	errClockSkew     = errors.New("the clock of Redis differs from this machine's by more than a day, so no unit budget can be charged: correct the clocks")
+	errClockSkew     = errors.New("the Redis clock and this machine's clock differ by more than a day, so unit budgets cannot be charged: correct the clocks")
 	errReply         = errors.New("unknown reply")
 )
 
@@ -60,7 +60,7 @@ var unused = CallReport{Outcome: tasks.Interrupted, Channel: tasks.ChannelNone}
 func (r Request) check() error {
 	switch {
 	case r.Key == "" || r.AttemptID == "":
-		return errors.New("request has no Key or no AttemptID")
+		return errors.New("request needs a Key and an AttemptID")
 	case strings.ContainsAny(r.Key+r.AttemptID, " \n"):
 		return errors.New("request has spaces in its Key or AttemptID")
 	case strings.ContainsAny(r.Group, ",: "):

@@ -74,5 +74,5 @@ func (g *Gates) period(name string, now time.Time) (Period, error) {
 			return p, nil
 		}
 	}
-	return Period{}, fmt.Errorf("budget %q is not of a current period", name)
+	return Period{}, fmt.Errorf("budget %q is not for a current period", name)
 }

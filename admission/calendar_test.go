@@ -85,9 +85,9 @@ func TestUnitBudgetsAdmitNothingIfRedisClockIsFarOff(t *testing.T) {
 		b := benchOn(t, redisAt(t, time.Now().Add(off)), oneSource(Limits{UnitsPerDay: 10}))
 		_, err := b.Acquire(t.Context(), request(keyOf(0)))
 		require.ErrorIs(t, err, ErrUnavailable)
-		require.ErrorContains(t, err, "clock of Redis")
+		require.ErrorContains(t, err, "the Redis clock")
 		_, err = b.Check(t.Context(), "recognize", "", 1)
-		require.ErrorContains(t, err, "clock of Redis")
+		require.ErrorContains(t, err, "the Redis clock")
 		enterprise := request("enterprise_x")
 		enterprise.Path = "enterprise"
 		b.settle(b.acquire(enterprise), done)

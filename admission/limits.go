@@ -21,7 +21,7 @@ func (g *Gates) SeedLimits(ctx context.Context) (Revision, error) {
 // unknown scopes and names.
 func (g *Gates) SetLimits(ctx context.Context, changes []Limit, who string) (Revision, error) {
 	if who = oneLine(who); who == "" {
-		return Revision{}, errors.New("set limits: the name of who changes them is required")
+		return Revision{}, errors.New("set limits: by must be set")
 	}
 	var bad []error
 	for _, c := range changes {

@@ -54,7 +54,7 @@ func TestInvalidLimitsAreRefused(t *testing.T) {
 		require.Error(t, err, l)
 	}
 	_, err := b.SetLimits(t.Context(), limit("g", "concurrency", "1"), " ")
-	require.ErrorContains(t, err, "who")
+	require.ErrorContains(t, err, "by must be set")
 }
 
 func TestLimitsAreSeededAgainAfterDataLoss(t *testing.T) {

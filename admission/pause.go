@@ -72,7 +72,7 @@ const (
 )
 
 // ErrRaced means that another process changed the reasons since they were read.
-var ErrRaced = errors.New("pause reasons changed meanwhile")
+var ErrRaced = errors.New("pause reasons were changed concurrently")
 
 // Pauses stores the pause reasons of queues in Redis. It is safe for concurrent use by any number of processes.
 type Pauses struct{ scripts }

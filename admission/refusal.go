@@ -12,7 +12,7 @@ import (
 var ErrUnavailable = errors.New("admission store unavailable")
 
 // ErrPermitLost means that the permit may have ended, and another attempt may have got one.
-var ErrPermitLost = errors.New("permit is no longer certain")
+var ErrPermitLost = errors.New("permit may have expired")
 
 // Gate names what refused a call. Logs, metrics and `inspect why` use the same words.
 type Gate string

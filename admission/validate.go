@@ -75,7 +75,7 @@ func (c Config) validateSources(p *problems) map[string]bool {
 	}
 	for _, s := range c.Sources {
 		if !nameRule.MatchString(s.Name) {
-			p.add("sources: the name %q must be 1 to 40 of a-z 0-9 - _", s.Name)
+			p.add("sources: the name %q must be 1 to 40 characters of a-z, 0-9, - and _", s.Name)
 		}
 		if names[s.Name] {
 			p.add("sources: the name %q is used twice", s.Name)
@@ -119,7 +119,7 @@ func (l Limits) validate(p *problems, field string) {
 func (g Group) validate(p *problems, name string, sources map[string]bool) {
 	field := "groups." + name
 	if !nameRule.MatchString(name) {
-		p.add("%s: the name must be 1 to 40 of a-z 0-9 - _", field)
+		p.add("%s: the name must be 1 to 40 characters of a-z, 0-9, - and _", field)
 	}
 	p.check(inRange(g.Ceiling, 0, 1), field+".ceiling", g.Ceiling, "0 (no ceiling) to 1")
 	p.check(inRange(g.SlotShare, 0, 1), field+".slot_share", g.SlotShare, "0 (no share) to 1")
@@ -161,5 +161,5 @@ func (c Config) validateTimes(p *problems) {
 	p.check(inRange(c.RenewEvery, 100*time.Millisecond, trusted/2), "RenewEvery", c.RenewEvery,
 		fmt.Sprintf("100ms to half of PermitTTL %s less %s, so that a permit survives one failed renewal", c.PermitTTL, trustMargin))
 	p.check(inRange(c.Timeout, 10*time.Millisecond, trusted), "Timeout", c.Timeout,
-		fmt.Sprintf("10ms to PermitTTL %s less %s, because a permit that is granted later is not trusted", c.PermitTTL, trustMargin))
+		fmt.Sprintf("10ms to PermitTTL %s less %s, because permits granted later are discarded", c.PermitTTL, trustMargin))
 }

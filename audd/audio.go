@@ -29,9 +29,9 @@ type BeforeBody func(context.Context) error
 var (
 	errNoAudio   = errors.New("audio: exactly one of URL and Open must be set")
 	errEmpty     = errors.New("audio is empty")
-	errShort     = errors.New("audio is shorter than its announced size")
-	errLong      = errors.New("audio is longer than its announced size")
-	errSizeUnset = errors.New("audio has no known size")
+	errShort     = errors.New("audio is shorter than its declared size")
+	errLong      = errors.New("audio is longer than its declared size")
+	errSizeUnset = errors.New("audio size is unknown")
 )
 
 // open returns the audio's reader and size. For a URL it returns nil and 0.

@@ -9,7 +9,7 @@ import (
 )
 
 // errSealed is returned by reads after the call has ended.
-var errSealed = errors.New("the call is over")
+var errSealed = errors.New("the call has ended")
 
 // requestBody is the body that net/http reads. The first read runs the hook. requestBody records whether any byte was
 // returned. After seal no read returns bytes, so a call that was reported as unsent stays unsent.

@@ -72,7 +72,7 @@ func (e *Error) Error() string {
 	case KindBody:
 		b.WriteString("unreadable response")
 	case KindHook:
-		b.WriteString("stopped before the body")
+		b.WriteString("stopped before the body was sent")
 	case KindLocal:
 		b.WriteString("cannot build the request")
 	default:

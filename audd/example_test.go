@@ -62,5 +62,5 @@ func ExampleBeforeBody() {
 	})
 	fmt.Println(err)
 	// Output:
-	// audd: upload: stopped before the body: another attempt holds the latch [unsent]
+	// audd: upload: stopped before the body was sent: another attempt holds the latch [unsent]
 }

@@ -22,7 +22,7 @@ const (
 var (
 	errTooLarge = errors.New("the response is too large")
 	errNotJSON  = errors.New("the response is not JSON")
-	errCut      = errors.New("the response is cut off")
+	errCut      = errors.New("the response is truncated")
 	errNoStatus = errors.New("the response has no status")
 	errNoCode   = errors.New("the response is an error without a code")
 )

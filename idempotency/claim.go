@@ -162,9 +162,9 @@ func sameContent(ctx context.Context, q querier, c Claim) ([]Slot, error) {
 // source that the ledger has, and are never allotted again, even if they are not used.
 func (l *Ledger) NextID(ctx context.Context, source string, n int64) (int64, error) {
 	if source == "" || n < 1 {
-		return 0, fmt.Errorf("allot audio_ids: a source and 1 or more are required: %w", ErrInvalid)
+		return 0, fmt.Errorf("allocate audio_ids: a source and a count of 1 or more are required: %w", ErrInvalid)
 	}
-	return write(ctx, l, "allot audio_ids", func(tx *txn) (first int64, err error) {
+	return write(ctx, l, "allocate audio_ids", func(tx *txn) (first int64, err error) {
 		var highest sql.NullInt64
 		err = tx.QueryRowContext(ctx, `SELECT MAX(audio_id) FROM upload_key WHERE source = $1`, source).Scan(&highest)
 		if err != nil {
@@ -175,7 +175,7 @@ func (l *Ledger) NextID(ctx context.Context, source string, n int64) (int64, err
 			return 0, err
 		}
 		if highest.Int64 > math.MaxInt64-n-1 || first > math.MaxInt64-n-1 {
-			return 0, fmt.Errorf("source %s has used its highest audio_id: allot by hand: %w", source, ErrInvalid)
+			return 0, fmt.Errorf("source %s has no free audio_id above its highest: choose audio_ids by hand: %w", source, ErrInvalid)
 		}
 		first = max(first, highest.Int64+1, 1)
 		return first, tx.exec(ctx, "write the next audio_id", `INSERT INTO upload_counter (source, next_id) VALUES ($1, $2)

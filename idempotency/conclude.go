@@ -85,6 +85,6 @@ func (l *Ledger) Expire(ctx context.Context, key string, now time.Time) (UploadS
 }
 
 func expire(ctx context.Context, tx *txn, s Send, now time.Time) error {
-	reason := fmt.Sprintf("%s: no answer of its attempt %s was recorded within %s", tasks.Crash, s.AttemptID, s.Timeout)
+	reason := fmt.Sprintf("%s: no response to attempt %s was recorded within %s", tasks.Crash, s.AttemptID, s.Timeout)
 	return putState(ctx, tx, s, change{to: Uncertain, outcome: tasks.Crash, reason: reason, at: now})
 }

@@ -10,10 +10,10 @@ import (
 var ErrInvalid = errors.New("invalid ledger entry")
 
 // ErrUnknownKey means that the ledger has no such key.
-var ErrUnknownKey = errors.New("the upload ledger does not have this key")
+var ErrUnknownKey = errors.New("the upload ledger has no entry for this key")
 
 // ErrUnknownAttempt means that an attempt reports a send without a latch in this ledger. It latched in another ledger.
-var ErrUnknownAttempt = errors.New("the upload ledger has no latch of this attempt")
+var ErrUnknownAttempt = errors.New("the upload ledger has no latch for this attempt")
 
 // TakenError means that the key's current generation was sent before. The caller makes no call.
 type TakenError struct {
@@ -22,7 +22,7 @@ type TakenError struct {
 }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("this upload is %s since %s (generation %d)", e.Send.State, utc(e.Send.SentAt), e.Send.Generation)
+	return fmt.Sprintf("this upload has been %s since %s (generation %d)", e.Send.State, utc(e.Send.SentAt), e.Send.Generation)
 }
 
 // SlotTakenError means that other content owns the slot. Only a claim with Replace can take it.
@@ -49,7 +49,7 @@ func (e *SlotBusyError) Error() string {
 type StaleError struct{ Age, Limit time.Duration }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("%s passed since the latch; at most %s are allowed", e.Age, e.Limit)
+	return fmt.Sprintf("latched %s ago; the limit is %s", e.Age, e.Limit)
 }
 
 // BehindError means that this ledger lacks the remembered mark: it is a restored backup or another ledger. Nothing is
@@ -58,10 +58,10 @@ type BehindError struct{ Remembered, Highest Mark }
 
 func (e *BehindError) Error() string {
 	if e.Remembered.Ledger != e.Highest.Ledger {
-		return fmt.Sprintf("this is another upload ledger (%s) than the remembered one (%s): check it, then adopt it",
+		return fmt.Sprintf("the upload ledger is %s, but Redis expects %s: check the ledger, then adopt it",
 			e.Highest.Ledger, e.Remembered.Ledger)
 	}
-	return fmt.Sprintf("the upload ledger is at entry %d and lacks the remembered entry %d, so it is a restored backup: check it, then adopt it",
+	return fmt.Sprintf("the upload ledger is at entry %d and lacks entry %d, which Redis expects, so it was restored from a backup: check the ledger, then adopt it",
 		e.Highest.Seq, e.Remembered.Seq)
 }
 

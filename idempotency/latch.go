@@ -84,7 +84,7 @@ func repeatedAt(now, sentAt time.Time) time.Time {
 // repeated checks the repeated request of an attempt that latched before.
 func repeated(a LatchRequest, mine Send) error {
 	if mine.Key != a.Key || mine.Source != a.Source || mine.AudioID != a.AudioID {
-		return fmt.Errorf("attempt %s latched for another upload: %w", a.AttemptID, ErrInvalid)
+		return fmt.Errorf("attempt %s is latched for another upload: %w", a.AttemptID, ErrInvalid)
 	}
 	if mine.State != Sent {
 		return &TakenError{Send: mine}

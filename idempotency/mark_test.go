@@ -28,7 +28,7 @@ func TestRestoredBackupFailsClosedUntilAdopted(t *testing.T) {
 	require.Equal(t, int64(1), behind.Highest.Seq)
 	lost := attempt(2, "c")
 	lost.Remembered = remembered
-	require.ErrorContains(t, refused[*idempotency.BehindError](t, restored, lost), "restored backup")
+	require.ErrorContains(t, refused[*idempotency.BehindError](t, restored, lost), "restored from a backup")
 	require.False(t, look(t, restored, "k2").Known)
 
 	// If the mark was not stored in Redis, the ledger continues. The sequence number alone does not reveal the lost
@@ -65,7 +65,7 @@ func TestAnotherLedgerFailsClosedAndAMissingMarkIsAccepted(t *testing.T) {
 	latch(t, two, attempt(1, "a"))
 	var behind *idempotency.BehindError
 	require.ErrorAs(t, two.Check(ctx, remembered), &behind, "sequence number and attempt id are equal, but the ledgers differ")
-	require.ErrorContains(t, behind, "another upload ledger")
+	require.ErrorContains(t, behind, "but Redis expects")
 	require.NoError(t, two.Check(ctx, idempotency.Mark{}))
 	head, err := fresh(t).Highest(ctx)
 	require.NoError(t, err)

@@ -26,10 +26,10 @@ type move struct {
 }
 
 const (
-	lateReleased  = "late report: it was not sent"
-	lateRejected  = "late report: AudD rejected it"
-	lateSettled   = "late report: it arrived"
-	lateUncertain = "late report: it may have arrived"
+	lateReleased  = "late report: the upload was not sent"
+	lateRejected  = "late report: AudD rejected the upload"
+	lateSettled   = "late report: the upload arrived"
+	lateUncertain = "late report: the upload may have arrived"
 )
 
 // moves is the state machine of an attempt's reports about its own send. Missing pairs change nothing. A late answer of

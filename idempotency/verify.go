@@ -44,7 +44,7 @@ func (l *Ledger) BeginVerify(ctx context.Context, r VerifyRequest) (bool, error)
 			act := Action{By: "verify", Why: "other content was sent to this audio_id before: a match would prove nothing", At: r.At}
 			return false, tx.auditOnce(ctx, act, "not verifiable", s)
 		}
-		return true, tx.exec(ctx, "count the try", `UPDATE upload SET verify_tries = verify_tries + 1, verify_at = $1
+		return true, tx.exec(ctx, "count a verification attempt", `UPDATE upload SET verify_tries = verify_tries + 1, verify_at = $1
 			WHERE key = $2 AND generation = $3`, r.At.UnixMilli(), s.Key, s.Generation)
 	})
 }

@@ -39,7 +39,7 @@ func (in *Intake) reuseIDs(ctx context.Context, plan *Plan) error {
 	for c, it := range needs {
 		if id, ok := ids[c]; ok {
 			if err := it.setID(id); err != nil {
-				return fmt.Errorf("use the audio_id %d again: %w", id, err)
+				return fmt.Errorf("reuse audio_id %d: %w", id, err)
 			}
 			it.needsID = false
 		}

@@ -27,7 +27,7 @@ func ExampleReadManifest() {
 	// Output:
 	// to_queue: song.wav
 	// refused: songs.csv row 2 (line 3) names neither a file nor a url
-	// refused: songs.csv row 3 (line 4) has a URL in the column file: put it into the column url
+	// refused: songs.csv row 3 (line 4) has a URL in the file column: move it to the url column
 }
 
 // A file that is too large for recognize, or whose cost has no bound, is refused with the next step.
@@ -43,7 +43,7 @@ func ExampleIntake_Plan() {
 		return in.Plan(ctx, intake.Request{Path: tasks.Enterprise}, []string{"https://example.com/show.mp3"}, nil)
 	})
 	// Output:
-	// refused: large.wav has 10.1 MiB, but recognize takes at most 10 MiB: use `enqueue enterprise large.wav`
+	// refused: large.wav is 10.1 MiB, but the limit of recognize is 10 MiB: use `enqueue enterprise large.wav`
 	// refused: no.wav does not exist
 	// refused: https://example.com/show.mp3 has no measurable length, so its cost is not bounded: set a bound with --max-units
 }

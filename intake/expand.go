@@ -144,7 +144,7 @@ func (e *expansion) folder(ctx context.Context, dir string) error {
 		return err
 	}
 	if len(e.out) == before {
-		e.refuse(dir, "is a folder without files (hidden files are left out)")
+		e.refuse(dir, "is a folder without files (hidden files are ignored)")
 	}
 	return nil
 }

@@ -43,9 +43,9 @@ func TestFoldersAreWalkedInOrderWithoutHiddenFilesAndLoops(t *testing.T) {
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "broken")))
 	p := func(name string) string { return filepath.Join(dir, name) }
 	require.Equal(t, []string{
-		p("a/1.wav"), p("a/2.wav"), p("a/deep/3.wav"), p("b.wav"), p("broken") + " does not exist", p("self") + " is a symbolic link that leads back to itself",
+		p("a/1.wav"), p("a/2.wav"), p("a/deep/3.wav"), p("b.wav"), p("broken") + " does not exist", p("self") + " is a symbolic link that points to itself",
 	}, expanded(t, nil, dir))
-	require.Equal(t, []string{p("empty") + " is a folder without files (hidden files are left out)"}, expanded(t, nil, p("empty")))
+	require.Equal(t, []string{p("empty") + " is a folder without files (hidden files are ignored)"}, expanded(t, nil, p("empty")))
 	require.Equal(t, []string{p(".hidden.wav")}, expanded(t, nil, p(".hidden.wav")))
 }
 
@@ -91,7 +91,7 @@ func TestUnusableFilesAreRefusedWithTheReason(t *testing.T) {
 		"empty":     {put(t, dir, "empty.wav", nil), "is empty"},
 		"folder":    {dir, "is a folder, not a file"},
 		"pipe":      {pipe, "is not a regular file"},
-		"too large": {large, "has 10.0 MiB, but recognize takes at most 10 MiB: use `enqueue enterprise " + large + "`"},
+		"too large": {large, "is 10.0 MiB, but the limit of recognize is 10 MiB: use `enqueue enterprise " + large + "`"},
 		"text":      {put(t, dir, "text.wav", []byte("no sound here")), "is neither audio nor video: its content is text/plain"},
 		"bad name":  {put(t, dir, "\xff.wav", testaudio.WAV(100*time.Millisecond, "1")), "has a path that is not valid UTF-8, which a task cannot hold: rename the file"},
 	} {

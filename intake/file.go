@@ -67,7 +67,7 @@ func checkInfo(path tasks.Path, info fs.FileInfo, name string) error {
 	case info.Size() == 0:
 		return refusal("is empty")
 	case path == tasks.Recognize && info.Size() > MaxRecognizeBytes:
-		return refusal(fmt.Sprintf("has %.1f MiB, but recognize takes at most 10 MiB: use `enqueue enterprise %s`",
+		return refusal(fmt.Sprintf("is %.1f MiB, but the limit of recognize is 10 MiB: use `enqueue enterprise %s`",
 			float64(info.Size())/(1<<20), name))
 	}
 	return nil

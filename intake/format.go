@@ -26,7 +26,7 @@ func detectFormat(r io.ReaderAt, size int64) (format string, err error) {
 	case strings.HasPrefix(kind, "audio/"), strings.HasPrefix(kind, "video/"), kind == "application/ogg":
 		return kind, nil
 	case kind == "application/octet-stream":
-		return "", refusal("is neither audio nor video: its content is of no known format")
+		return "", refusal("is neither audio nor video: unknown file format")
 	}
 	return "", refusal("is neither audio nor video: its content is " + kind)
 }

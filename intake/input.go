@@ -56,7 +56,7 @@ func fileFailure(err error) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "does not exist"
 	case errors.Is(err, syscall.ELOOP):
-		return "is a symbolic link that leads back to itself"
+		return "is a symbolic link that points to itself"
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err

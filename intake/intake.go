@@ -85,7 +85,7 @@ func (r Request) Validate() error {
 			errs = append(errs, errors.New("uploads with Replace or Force need By, the name of the user"))
 		}
 		if r.NextID && params.AudioID != nil {
-			errs = append(errs, errors.New("NextID and an audio_id exclude each other"))
+			errs = append(errs, errors.New("NextID and an audio_id cannot be combined"))
 		}
 		params.AudioID = cmp.Or(params.AudioID, new(int64)) // each input may have its own audio_id and source
 		params.Source = cmp.Or(params.Source, "any")

@@ -159,7 +159,7 @@ func (m *manifestReader) csvRow(header, cells []string, wrong *csv.ParseError) {
 		m.refuse("is an empty row")
 		return
 	case len(cells) != len(header):
-		m.refuse(fmt.Sprintf("has %d fields, but the header has %d: put text that contains separators into quotes", len(cells), len(header)))
+		m.refuse(fmt.Sprintf("has %d fields, but the header has %d: enclose text that contains separators in quotes", len(cells), len(header)))
 		return
 	}
 	var row manifestRow
@@ -174,11 +174,11 @@ func (m *manifestReader) csvRow(header, cells []string, wrong *csv.ParseError) {
 func csvFault(err *csv.ParseError) string {
 	switch {
 	case errors.Is(err, csv.ErrBareQuote):
-		return "has a quote inside a field without quotes: put the field into quotes and double the quote inside it"
+		return "has a quote inside an unquoted field: enclose the field in quotes and double the inner quote"
 	case err.Line > err.StartLine:
-		return fmt.Sprintf("opens a quote that is not closed correctly: lines %d to %d were read as this one row", err.StartLine, err.Line)
+		return fmt.Sprintf("opens a quote that is not closed correctly: lines %d to %d were read as one row", err.StartLine, err.Line)
 	}
-	return "has a quoted field that is not closed, or a quote inside it that is not doubled"
+	return "has a quoted field that is not closed or that contains a single quote character; double inner quotes"
 }
 
 // delimiter returns the separator that occurs most often in the header.
@@ -203,7 +203,7 @@ func checkHeader(names []string) string {
 		names[i] = columnName(raw)
 		switch name := names[i]; {
 		case strings.Contains(raw, "\r"):
-			return "has line ends of old Macs (CR): save it with LF or CRLF"
+			return "has CR line endings: save it with LF or CRLF line endings"
 		case name == "":
 			return fmt.Sprintf("has no name for column %d: the first line must name the columns", i+1)
 		case !knownColumn(name):
@@ -213,7 +213,7 @@ func checkHeader(names []string) string {
 		}
 	}
 	if !slices.Contains(names, "file") && !slices.Contains(names, "url") {
-		return "has neither a column file nor a column url"
+		return "needs a file or url column"
 	}
 	return ""
 }

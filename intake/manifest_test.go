@@ -94,16 +94,16 @@ x,c.wav,,
 		"songs row 4 (line 6): ok /catalog/d.wav",
 		"songs row 5 (line 7): is an empty row",
 		`songs row 6 (line 9): audio_id "5.0" is not an integer`,
-		`songs row 7 (line 10): audio_id "99999999999999999999" does not fit into 64 bits`,
+		`songs row 7 (line 10): audio_id "99999999999999999999" does not fit in 64 bits`,
 		"songs row 8 (line 11): names neither a file nor a url",
-		"songs row 9 (line 12): has 2 fields, but the header has 4: put text that contains separators into quotes",
-		"songs row 10 (line 13): has a quoted field that is not closed, or a quote inside it that is not doubled",
-		"songs row 11 (line 14): has a quote inside a field without quotes: put the field into quotes and double the quote inside it",
+		"songs row 9 (line 12): has 2 fields, but the header has 4: enclose text that contains separators in quotes",
+		"songs row 10 (line 13): has a quoted field that is not closed or that contains a single quote character; double inner quotes",
+		"songs row 11 (line 14): has a quote inside an unquoted field: enclose the field in quotes and double the inner quote",
 		"songs row 12 (line 15): is not UTF-8 but another encoding, such as Windows-1252 or Latin-1 (byte 0xE9): save the manifest as UTF-8",
 		"songs row 13 (line 16): metadata is not a JSON object",
-		"songs row 14 (line 17): has a URL in the column file: put it into the column url",
+		"songs row 14 (line 17): has a URL in the file column: move it to the url column",
 		"songs row 15 (line 18): ok /catalog/m.wav",
-		"songs row 16 (line 19): has a quote inside a field without quotes: put the field into quotes and double the quote inside it",
+		"songs row 16 (line 19): has a quote inside an unquoted field: enclose the field in quotes and double the inner quote",
 		"songs row 17 (line 20): ok /abs/o.wav",
 	}, summary(m), "empty lines are not rows")
 }
@@ -142,7 +142,7 @@ not JSON
 		"songs row 10 (line 12): is not a JSON object",
 		"songs row 11 (line 13): is not UTF-8 but another encoding, such as Windows-1252 or Latin-1 (byte 0xFF): save the manifest as UTF-8",
 		"songs row 12 (line 14): has text after its JSON object",
-		"songs row 13 (line 15): names both a file and a url: leave one of them empty",
+		"songs row 13 (line 15): names both a file and a url: use only one",
 		"songs row 14 (line 16): metadata is not a JSON object",
 		`songs row 15 (line 17): has the metadata "a" twice`,
 		"songs row 16 (line 18): ok /catalog/o.wav",
@@ -166,8 +166,8 @@ func TestUnusableManifestIsRefusedAsAWhole(t *testing.T) {
 		"a URL for a header":    {"https://user:sesame@h/a.mp3?sig=sesame,1\n", `songs line 1: has an unknown column "https://h/a.mp3"`},
 		"column twice":          {"audio_id,file,File\n", `songs line 1: has the column "file" twice`},
 		"column without a name": {"audio_id,file,\n", "songs line 1: has no name for column 3"},
-		"neither file nor url":  {"audio_id,external_id\n", "songs line 1: has neither a column file nor a column url"},
-		"old Mac":               {"audio_id,file\r1,a.wav\r", "songs line 1: has line ends of old Macs"},
+		"neither file nor url":  {"audio_id,external_id\n", "songs line 1: needs a file or url column"},
+		"old Mac":               {"audio_id,file\r1,a.wav\r", "songs line 1: has CR line endings"},
 		"JSON array":            {"[{}]", "songs line 1: is a JSON array: write one object per line"},
 		"empty":                 {"", "songs line 1: has no rows"},
 		"header only":           {"audio_id,file\n\n", "songs line 1: has no rows"},
@@ -185,7 +185,7 @@ func TestUnclosedQuoteIsReportedWithTheLinesItTook(t *testing.T) {
 	t.Parallel()
 	const (
 		head     = "audio_id,file,meta.n\n1,a.wav,\n"
-		unclosed = "songs row 2 (line 3): opens a quote that is not closed correctly: lines 3 to 5 were read as this one row"
+		unclosed = "songs row 2 (line 3): opens a quote that is not closed correctly: lines 3 to 5 were read as one row"
 		tooLong  = "songs row 2 (line 3): is longer than 1 MiB, so a closing quote is probably missing; the rows after it were not read"
 	)
 	for name, c := range map[string]struct {

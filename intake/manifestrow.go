@@ -160,7 +160,7 @@ func (row *manifestRow) setAudioID(value string) {
 	id, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		row.fail("audio_id %.40q does not fit into 64 bits", value)
+		row.fail("audio_id %.40q does not fit in 64 bits", value)
 	case err != nil:
 		row.fail("audio_id %.40q is not an integer", value)
 	case id < 0:
@@ -198,11 +198,11 @@ func (row *manifestRow) finish(dir string) {
 	case row.path == "" && row.url == "":
 		row.fail("names neither a file nor a url")
 	case row.path != "" && row.url != "":
-		row.fail("names both a file and a url: leave one of them empty")
+		row.fail("names both a file and a url: use only one")
 	case isURL(row.path):
-		row.fail("has a URL in the column file: put it into the column url")
+		row.fail("has a URL in the file column: move it to the url column")
 	case otherURL(row.path):
-		row.fail("has a URL in the column file: put it into the column url, where only http and https work")
+		row.fail("has a URL in the file column: move it to the url column, where only http and https work")
 	}
 	if len(row.meta) > 0 {
 		var err error

@@ -48,7 +48,7 @@ func (in *Intake) enqueue(ctx context.Context, it *Item, st store.TaskStatus) er
 		return refusal(fmt.Sprintf("is archived in asynq (%s) without a result in the store; use --force to run it again, which is billed again",
 			cmp.Or(queued.LastError, "no reason given")))
 	}
-	return refusal("was completed in the queue, but this store has no result of it: check that REPRISE_STORE_URL is the workers' store, or call AudD again with --force, which is billed again")
+	return refusal("is completed in the queue, but this store has no result for it: check that REPRISE_STORE_URL is the workers' store, or call AudD again with --force, which is billed again")
 }
 
 // reopen raises the generation of a settled task and queues it. It can be repeated after a crash.

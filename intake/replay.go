@@ -52,7 +52,7 @@ func Replayable(st store.TaskStatus, verdict tasks.Verdict) error {
 	case !st.Finished || st.Verdict == verdict && !st.Final:
 		return nil
 	case st.Final:
-		return fmt.Errorf("%w: it is archived for good; enqueue its input with --force to pay for it again", ErrNotReplayable)
+		return fmt.Errorf("%w: it failed permanently; enqueue its input with --force to pay for it again", ErrNotReplayable)
 	case st.Verdict == tasks.Hold:
 		return fmt.Errorf("%w: it is held until an operator decides: inspect uploads resolve", ErrNotReplayable)
 	}

@@ -26,11 +26,11 @@ func setSlots(req Request, inputs []input) {
 			continue
 		case req.Path != tasks.Upload:
 			if in.audioID != nil || in.source != "" {
-				in.refused = "has an audio_id or a source, which only uploads take: remove it"
+				in.refused = "has an audio_id or a source, which are only for uploads: remove them"
 			}
 			continue
 		case req.Params.AudioID != nil && len(inputs) > 1:
-			in.refused = fmt.Sprintf("is one of %d inputs, but one audio_id is for one input: use --next-id or a manifest", len(inputs))
+			in.refused = fmt.Sprintf("is one of %d inputs, but --audio-id is for one input: use --next-id or a manifest", len(inputs))
 			continue
 		}
 		if in.source == "" {

@@ -311,10 +311,10 @@ func TestUploadsAreCheckedLikeOtherInputsButHaveNoSizeLimit(t *testing.T) {
 
 	folder := b.plan(one(1), b.dir)
 	require.Equal(t, Refused, folder.Items[0].Status)
-	require.Contains(t, folder.Items[0].Reason, "one audio_id is for one input")
+	require.Contains(t, folder.Items[0].Reason, "--audio-id is for one input")
 	_, err = b.Plan(t.Context(), Request{Path: tasks.Upload, Force: true}, nil, nil)
 	require.ErrorContains(t, err, "need By, the name of the user")
 	recognize, err := b.PlanManifest(t.Context(), Request{Path: tasks.Recognize}, manifest(t, "audio_id,file\n1,a.wav\n"), nil)
 	require.NoError(t, err)
-	require.Equal(t, "has an audio_id or a source, which only uploads take: remove it", recognize.Items[0].Reason)
+	require.Equal(t, "has an audio_id or a source, which are only for uploads: remove them", recognize.Items[0].Reason)
 }

@@ -39,7 +39,7 @@ func ended(e Evidence) Cause {
 	case st.Verdict == tasks.Hold:
 		return Cause{State: "HELD", Because: reason, ToDo: []string{"an operator decides: inspect uploads show " + e.Key}}
 	case st.Final:
-		return Cause{State: "ARCHIVED for good", Because: reason, ToDo: []string{"enqueue its input again with --force, which is billed again"}}
+		return Cause{State: "ARCHIVED permanently", Because: reason, ToDo: []string{"enqueue its input again with --force, which is billed again"}}
 	}
 	c := Cause{State: "ARCHIVED", Because: reason, ToDo: []string{"inspect replay " + e.Key}}
 	if st.Outcome.RefusesAccount() {
@@ -167,7 +167,7 @@ func pausedByGate(e Evidence, t text.Times) Cause {
 // inLine returns how many tasks are ahead of a pending task, and its group's ceiling.
 func inLine(e Evidence) string {
 	if e.Ahead < 0 && e.Stats.Pending > 1 {
-		return fmt.Sprintf("it is in line with %s of its queue", text.Count(e.Stats.Pending-1, "other task", "other tasks"))
+		return fmt.Sprintf("pending, along with %s of its queue", text.Count(e.Stats.Pending-1, "other task", "other tasks"))
 	}
 	if e.Ahead <= 0 {
 		return "a worker takes it next"
@@ -208,12 +208,12 @@ func notQueued(e Evidence) Cause {
 		c.Because = "asynq completed it, but this store has no result"
 		c.ToDo = []string{"check that this is the workers' store; if it is, enqueue its input again with --force"}
 	case !e.Status.Known:
-		c.State, c.Because = "UNKNOWN", "neither the store nor the queue has it"
+		c.State, c.Because = "UNKNOWN", "the task is in neither the store nor the queue"
 	case e.Status.Generation > 0:
-		c.Because = "its replay was interrupted before it was queued"
+		c.Because = "its replay was interrupted before the task was queued"
 		c.ToDo = []string{"inspect replay " + e.Key}
 	default:
-		c.Because = "no queue has it: enqueuing was interrupted, or Redis was emptied"
+		c.Because = "the task is in no queue: enqueuing was interrupted, or Redis was emptied"
 		c.ToDo = []string{"enqueue its input again; a result that exists is not billed again"}
 	}
 	return c

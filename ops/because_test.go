@@ -63,7 +63,7 @@ func TestExplain_NamesWhatATaskWaitsFor(t *testing.T) {
 		"permits":     {func(e *Evidence) { main(e).InFlight = 10 }, "WAITING", "all 10 permits of its sources are in use", ""},
 		"all permits": {func(e *Evidence) { e.Gates.State.Concurrency, e.Gates.State.InFlight = 5, 5 }, "WAITING", "all 5 permits over all sources", "global.concurrency"},
 		"ceiling":     {func(e *Evidence) { group(e).InFlight = 5 }, "WAITING", "group ceiling: archive may use 50 % of 10 permits and has 5 in flight", "group set archive ceiling"},
-		"pinned":      {func(e *Evidence) { e.Pinned = "gone" }, "WAITING", "pinned to source gone, which no worker has", ""},
+		"pinned":      {func(e *Evidence) { e.Pinned = "gone" }, "WAITING", "pinned to source gone, which no worker serves", ""},
 		"day used up": {func(e *Evidence) {
 			day.Spent = 99
 			day.Reserved = 1
@@ -77,7 +77,7 @@ func TestExplain_NamesWhatATaskWaitsFor(t *testing.T) {
 		"backoff": {func(e *Evidence) {
 			e.State, e.LastError, e.NextRun = "retry", "unavailable: HTTP 503", now.Add(time.Minute)
 		}, "WAITING", "unavailable: HTTP 503", ""},
-		"not queued":         {func(e *Evidence) { e.State = "" }, "NOT QUEUED", "no queue has it", "enqueue its input again"},
+		"not queued":         {func(e *Evidence) { e.State = "" }, "NOT QUEUED", "the task is in no queue", "enqueue its input again"},
 		"replay interrupted": {func(e *Evidence) { e.State, e.Status.Generation = "", 1 }, "NOT QUEUED", "its replay was interrupted", "inspect replay recognize_x"},
 		"archived by asynq":  {func(e *Evidence) { e.State, e.LastError = "archived", "boom" }, "NOT QUEUED", "asynq archived it without a verdict: boom", "enqueue its input again with --force"},
 		"replay archived by asynq": {func(e *Evidence) {
@@ -92,7 +92,7 @@ func TestExplain_NamesWhatATaskWaitsFor(t *testing.T) {
 		}, "HELD", "ambiguous: cut", "inspect uploads show"},
 		"tombstone": {func(e *Evidence) {
 			e.Status = store.TaskStatus{Known: true, Finished: true, Verdict: tasks.Archive, Final: true}
-		}, "ARCHIVED for good", "", "--force"},
+		}, "ARCHIVED permanently", "", "--force"},
 		"archived": {func(e *Evidence) { e.Status = store.TaskStatus{Known: true, Finished: true, Verdict: tasks.Archive} }, "ARCHIVED", "", "inspect replay"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ func blocked(e Evidence, t text.Times) Cause {
 	sources := e.usable()
 	if len(sources) == 0 {
 		if e.Pinned != "" {
-			return Cause{Because: fmt.Sprintf("it is pinned to source %s, which no worker has", e.Pinned)}
+			return Cause{Because: fmt.Sprintf("it is pinned to source %s, which no worker serves", e.Pinned)}
 		}
 		return Cause{}
 	}

@@ -193,7 +193,7 @@ func replayOne(ctx context.Context, in *intake.Intake, key string, report *Repla
 // intake returns what enqueues replayed and released tasks.
 func (b *base) intake() (*intake.Intake, error) {
 	if b.Queue == nil {
-		return nil, errors.New("replay: no Redis to enqueue to")
+		return nil, errors.New("replay: no Redis connection")
 	}
 	in, err := intake.New(intake.Options{Redis: b.Queue, Store: b.Store})
 	if err != nil {

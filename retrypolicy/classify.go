@@ -77,7 +77,7 @@ func ofCall(a CallResult, e *audd.Error) Classified {
 	case e.Phase == audd.PhaseUnsent:
 		c.Outcome, detail = tasks.UnavailableUnsent, text(e.Err)
 	default:
-		c.Outcome, detail = tasks.Ambiguous, "sent, no complete answer: "+text(e.Err)
+		c.Outcome, detail = tasks.Ambiguous, "sent, but no complete response: "+text(e.Err)
 	}
 	c.Reason = reason(c.Outcome, detail)
 	return c

@@ -18,12 +18,12 @@
 //	throttled           HTTP 429, code 611                                                           snooze       snooze   pushback      –        –       refunded  excluded  released   Retry-After blocks source+path
 //	unavailable_unsent  DNS, dial, TLS or proxy failure                                              retry        retry    backoff       yes      –       refunded  failure   released
 //	unavailable         HTTP 5xx, 408, code 100                                                      retry        hold     backoff       yes      yes     kept      failure   uncertain  Retry-After blocks source+path
-//	ambiguous           sent, no readable answer                                                     retry        hold     backoff       yes      yes     kept      failure   uncertain
+//	ambiguous           sent, but no readable response                                               retry        hold     backoff       yes      yes     kept      failure   uncertain
 //	invalid_audio       code 300, 400, 500, 501 (file)                                               archive      archive  –             –        –       kept      success   rejected   final
 //	invalid_request     code 50, 51, 601–602, 700–702, 906, 1000, HTTP 400/413/414/415, bad payload  archive      archive  –             –        –       by code   success   rejected   final
 //	input_unreachable   code 600; then invalid_request                                               retry        retry    1, 5, 15 min  yes      –       kept      success   released
 //	input_gone          code 501 (URL), 600 with deleted or expired                                  archive      archive  –             –        –       kept      excluded  rejected   final
-//	input_missing       file or spool object missing, 3 in a row                                     retry        retry    backoff       yes      –       refunded  excluded  released
+//	input_missing       file or spool object missing 3 times in a row                                retry        retry    backoff       yes      –       refunded  excluded  released
 //	input_changed       content differs from what was enqueued                                       archive      archive  –             –        –       refunded  excluded  released
 //	link_expired        a signed URL past its expiry                                                 archive      archive  –             –        –       by code   none      released
 //	not_found           HTTP 404, 3xx                                                                archive      archive  –             –        –       refunded  excluded  released   5 in a row halt
@@ -34,7 +34,7 @@
 //	newer_payload       type or version of a newer build                                             snooze       snooze   1 min         –        –       refunded  none      untouched
 //	interrupted         stopped before anything was sent                                             snooze       snooze   1 s           –        –       refunded  excluded  released
 //	refused             a gate refused the call                                                      snooze       snooze   the gate's    –        –       refunded  none      untouched
-//	store_down          the admission store or the ledger does not answer                            snooze       snooze   5 s doubling  –        –       refunded  none      released
+//	store_down          the admission store or the ledger does not respond                           snooze       snooze   5 s doubling  –        –       refunded  none      released
 //	crash               panic, process death; unsent: not billed, upload retried                     retry        hold     at once       yes      yes     kept      excluded  uncertain
 //	expired             give_up_after is used up                                                     archive      archive  –             –        –       refunded  none      untouched
 //	unknown             any other code, other HTTP 4xx                                               archive      archive  –             –        –       by code   excluded  rejected   alert

@@ -23,7 +23,7 @@ func TestReasonNamesCodeStatusAndMessage(t *testing.T) {
 		"code beside a status":     {&audd.Error{Kind: audd.KindCode, Code: 100, HTTPStatus: 502}, "unavailable: AudD code 100 with HTTP 502"},
 		"status alone":             {status(503, false), "unavailable: HTTP 503"},
 		"transport":                {network(audd.PhaseUnsent, errors.New("dial tcp 192.0.2.1:443: refused")), "unavailable_unsent: dial tcp 192.0.2.1:443: refused"},
-		"sent without answer":      {network(audd.PhaseSent, errors.New("EOF")), "ambiguous: sent, no complete answer: EOF"},
+		"sent without answer":      {network(audd.PhaseSent, errors.New("EOF")), "ambiguous: sent, but no complete response: EOF"},
 		"several lines become one": {code(300, "one\ntwo\r\n\tthree\u2028four"), "invalid_audio: AudD code 300: one two three four"},
 		"invalid UTF-8":            {code(300, "caf\xe9"), "invalid_audio: AudD code 300: caf?"},
 	} {

@@ -16,7 +16,7 @@ var (
 	ErrLeaseLost = errors.New("the lease was lost before anything was sent")
 	// ErrStoreDown means that the ledger or the admission store does not respond, and that nothing was sent.
 	// Other errors of a BeforeBody hook count as this one.
-	ErrStoreDown = errors.New("no store to settle in")
+	ErrStoreDown = errors.New("the store is unavailable")
 )
 
 // CallResult is the result of one attempt.

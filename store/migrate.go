@@ -92,7 +92,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return explainOpen("read the schema version", err)
 	}
 	if current > target {
-		return fmt.Errorf("the schema version %d is newer than version %d of this build: use a newer build", current, target)
+		return fmt.Errorf("the schema version %d is newer than this build's version %d: use a newer build", current, target)
 	}
 	if current == target {
 		return nil

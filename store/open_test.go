@@ -52,7 +52,7 @@ func TestOpenErrorIsOneLine(t *testing.T) {
 	for name, row := range map[string]struct{ url, want string }{
 		"a folder":                 {"sqlite:" + dir, "is a folder, not a file"},
 		"not a database":           {"sqlite:" + noDatabase, "the file is not a SQLite database"},
-		"newer schema":             {"sqlite:" + newer, "is newer than version"},
+		"newer schema":             {"sqlite:" + newer, "is newer than this build"},
 		"folder cannot be created": {"sqlite:" + noDatabase + "/sub/reprise.db", "not a directory"},
 		"memory":                   {"sqlite::memory:", "in-memory database"},
 		"no scheme":                {"reprise.db", "must be sqlite:PATH"},

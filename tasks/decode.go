@@ -28,14 +28,14 @@ func Decode(typ string, payload []byte) (Payload, error) {
 		return Payload{}, fmt.Errorf("task type %.64q: %w", typ, ErrNewerPayload)
 	}
 	if len(payload) > maxPayload {
-		return Payload{}, fmt.Errorf("payload of %d bytes, at most %d are read: %w", len(payload), maxPayload, ErrMalformed)
+		return Payload{}, fmt.Errorf("payload is %d bytes; the limit is %d: %w", len(payload), maxPayload, ErrMalformed)
 	}
 	p, err := decodeFields(payload)
 	if err != nil {
 		return Payload{}, err
 	}
 	if p.Path != path {
-		return Payload{}, fmt.Errorf("payload of another path in a task of type %q: %w", typ, ErrMalformed)
+		return Payload{}, fmt.Errorf("payload path does not match task type %q: %w", typ, ErrMalformed)
 	}
 	if err := p.Validate(); err != nil {
 		return Payload{}, fmt.Errorf("check payload: %w: %w", err, ErrMalformed)

@@ -115,7 +115,7 @@ func (a Params) validateEnterprise(path Path, f *faults) {
 		f.add("skip_first_seconds %d: must be 0 to %d", a.SkipFirstSeconds, MaxSeconds)
 	}
 	if a.SkipFirstSeconds > 0 && a.UseTimecode {
-		f.add("skip_first_seconds and use_timecode exclude each other")
+		f.add("skip_first_seconds and use_timecode cannot be combined")
 	}
 }
 

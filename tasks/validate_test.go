@@ -57,7 +57,7 @@ func TestNewRejectsInvalidFields(t *testing.T) {
 		"skip below 0":                         {Enterprise, file(hashA), Params{Skip: new(-1)}, 0, "skip -1"},
 		"skip too large":                       {Enterprise, file(hashA), Params{Skip: new(math.MaxInt)}, 0, "skip 9223372036854775807"},
 		"first seconds below 0":                {Enterprise, file(hashA), Params{SkipFirstSeconds: -1}, 0, "skip_first_seconds -1"},
-		"first seconds and timecode":           {Enterprise, link("https://h.example/"), Params{SkipFirstSeconds: 1, UseTimecode: true}, 0, "exclude each other"},
+		"first seconds and timecode":           {Enterprise, link("https://h.example/"), Params{SkipFirstSeconds: 1, UseTimecode: true}, 0, "cannot be combined"},
 		"use_timecode for a file":              {Enterprise, file(hashA), Params{UseTimecode: true}, 0, "use_timecode: only for a URL"},
 		"accurate offsets on recognize":        {Recognize, file(hashA), Params{AccurateOffsets: new(true)}, 0, "accurate_offsets: only for enterprise"},
 		"an upload without audio_id":           {Upload, file(hashA), Params{Source: "main"}, 0, "audio_id: required for upload"},

@@ -73,7 +73,7 @@ func (a *admitter) acquire(ctx context.Context, d *delivery) *ending {
 			end = a.slot.pause(ctx, d, until, causeInFlight, wait)
 		case errors.Is(err, admission.ErrTaskEnded):
 			if end = a.settler.settled(ctx, d, true); end == nil {
-				end = without(tasks.Interrupted, 0, "its verdict moved from the outbox to the store at this moment")
+				end = without(tasks.Interrupted, 0, "its verdict is moving from the outbox to the store")
 			}
 		case errors.As(err, &missing):
 			seed := func(ctx context.Context) error { return a.seeder.Seed(ctx, missing) }

@@ -98,7 +98,7 @@ func (d *delivery) decode(now time.Time, needs func(tasks.Path) time.Duration) *
 	if low == "" {
 		return nil
 	}
-	end := without(tasks.InvalidRequest, 0, low+", so asynq could end the task whatever its verdict is; enqueue it with cmd/enqueue or tasks.Payload.Task")
+	end := without(tasks.InvalidRequest, 0, low+", so asynq could end the task regardless of its verdict; enqueue it with cmd/enqueue or tasks.Payload.Task")
 	end.replayable = true
 	return end
 }
@@ -114,7 +114,7 @@ func (d *delivery) lowLimit(now time.Time, needs time.Duration) string {
 	case d.maxRetry < minMaxRetry:
 		return fmt.Sprintf("its asynq MaxRetry of %d is below %d", d.maxRetry, minMaxRetry)
 	case !d.deadline.IsZero() && d.deadline.Sub(now) < needs:
-		return fmt.Sprintf("its asynq Timeout or Deadline leaves %s, and a delivery needs %s", d.deadline.Sub(now).Round(time.Second), needs)
+		return fmt.Sprintf("its asynq Timeout or Deadlineleaves %s, but a delivery needs %s", d.deadline.Sub(now).Round(time.Second), needs)
 	}
 	return ""
 }

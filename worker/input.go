@@ -56,7 +56,7 @@ func (in *input) check() error {
 		return fmt.Errorf("read the size of the audio: %w", err)
 	}
 	if info.Size() != in.spec.Size {
-		return fmt.Errorf("the file has %d bytes, %d were enqueued: %w", info.Size(), in.spec.Size, retrypolicy.ErrInputChanged)
+		return fmt.Errorf("the file is %d bytes, but was %d bytes when enqueued: %w", info.Size(), in.spec.Size, retrypolicy.ErrInputChanged)
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(in.file, 0, in.spec.Size)); err != nil {

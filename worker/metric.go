@@ -41,9 +41,9 @@ func newMetrics(opts Options) *metrics {
 		registry: prometheus.NewRegistry(),
 		attempts: counter("attempts_total", "Calls to AudD, by outcome.", "path", "outcome"),
 		verdicts: counter("verdicts_total", "Verdicts returned to the queue.", "path", "verdict"),
-		repeats:  counter("settled_repeats_total", "Deliveries of tasks that had their verdict already, without a call.", "path"),
+		repeats:  counter("settled_repeats_total", "Deliveries answered from the store without a call.", "path"),
 		refusals: counter("refusals_total", "Calls that a gate refused.", "path", "gate"),
-		units:    counter("units_total", "Units counted as billed, by how they are known.", "path", "basis"),
+		units:    counter("units_total", "Units counted as billed, by how the number is known.", "path", "basis"),
 		billed:   counter("possibly_billed_total", "Failed calls that AudD may have billed.", "path"),
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "reprise_call_seconds", Help: "Duration of one AudD API call, in seconds.",
@@ -57,7 +57,7 @@ func newMetrics(opts Options) *metrics {
 		outbox: prometheus.NewGauge(prometheus.GaugeOpts{Name: "reprise_outbox_length", Help: "Settlements waiting for the store."}),
 	}
 	slots := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "reprise_slots", Help: "Deliveries this worker runs at once."}, []string{"path"})
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "reprise_build_info", Help: "1, with the version as label."}, []string{"version"})
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "reprise_build_info", Help: "Always 1; the label is the version."}, []string{"version"})
 	build.WithLabelValues(opts.Version).Set(1)
 	m.registry.MustRegister(m.attempts, m.verdicts, m.repeats, m.refusals, m.units, m.billed, m.calls, m.settleTime,
 		m.busy, m.outbox, slots, build,

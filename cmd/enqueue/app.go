@@ -102,7 +102,7 @@ func (a *app) openRedis(ctx context.Context, url string, opts *intake.Options) (
 		return without, nil
 	}
 	if err := a.cfg.Ping(ctx, url, cli.None); a.dryRun && err != nil && !errors.Is(err, redisconn.ErrURL) {
-		a.warn("warning: %s; inputs that are queued already count as to queue", cli.Sentence(err))
+		a.warn("warning: %s; inputs that are already queued are counted as to queue", cli.Sentence(err))
 		return without, nil
 	} else if err != nil {
 		return nil, err

@@ -35,11 +35,11 @@ some formats).`,
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&every, "every", 1, "chunks of 12 s to scan in a row")
-	f.IntVar(&skip, "skip", 0, "chunks of 12 s to skip after each run that --every scans")
+	f.IntVar(&every, "every", 1, "number of consecutive 12 s chunks to scan")
+	f.IntVar(&skip, "skip", 0, "number of 12 s chunks to skip after the chunks that --every scans")
 	f.IntVar(&limit, "limit", 0, "AudD's limit parameter; it does not lower the units shown, because AudD does not document its unit")
 	f.IntVar(&params.SkipFirstSeconds, "skip-first-seconds", 0, "seconds to skip at the start")
-	f.BoolVar(&params.UseTimecode, "use-timecode", false, "start at the time that a video URL names (t, time_continue or start)")
+	f.BoolVar(&params.UseTimecode, "use-timecode", false, "start at the time given in a video URL (t, time_continue or start)")
 	f.Int64Var(&maxUnits, "max-units", 0, "maximum units per recording")
 	return cmd
 }

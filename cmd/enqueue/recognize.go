@@ -15,7 +15,7 @@ func newRecognize(a *app) *cobra.Command {
 		Use:   "recognize INPUT…",
 		Short: "Queue clips (costs units: 1 per clip)",
 		Long: `An INPUT is a file, a folder (including its subfolders), a quoted glob pattern, an http or https URL,
-or - for a list on standard input. A file may have up to 10 MiB; AudD analyses its first 12 seconds.
+or - for a list on standard input. A file may be up to 10 MiB; AudD analyses its first 12 seconds.
 Inputs that are already queued or done are not queued again.`,
 		Example: `  enqueue recognize clip.mp3 --wait
   enqueue recognize clips/ 'more/*.wav' --return spotify,apple_music
@@ -27,7 +27,7 @@ Inputs that are already queued or done are not queued again.`,
 		},
 	}
 	cmd.Flags().StringSliceVar(&params.Return, "return", nil, "metadata to add: "+strings.Join(tasks.Providers, ", "))
-	cmd.Flags().StringVar(&params.Market, "market", "", "country of that metadata, such as de (default us)")
+	cmd.Flags().StringVar(&params.Market, "market", "", "country for the --return metadata, such as de (default us)")
 	_ = cmd.RegisterFlagCompletionFunc("return", // fails only for a flag that does not exist
 		cobra.FixedCompletions(tasks.Providers, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

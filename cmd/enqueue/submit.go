@@ -133,7 +133,7 @@ func (a *app) interrupted(ctx context.Context, plan *intake.Plan, err error) err
 	}
 	next := "run the same command again to continue, nothing is queued twice"
 	if plan.Request.Force {
-		next = "to continue, use --force for the rest only: inputs done since then would be billed again"
+		next = "to continue, use --force only for the remaining inputs; inputs that are already done would be billed again"
 	}
 	return cli.Errorf(code, "%w: %s of %s are queued (batch %s); %s", err, text.Thousands(queued), inputs(c.Found), plan.Batch, next)
 }

@@ -35,7 +35,7 @@ again (inspect uploads). A slot that holds other content is refused without --re
 A manifest is CSV (the first line names the columns) or JSONL, in UTF-8; - reads it from standard input:
   audio_id     integer, 0 or more; optional with --next-id
   file or url  the audio; a relative file is relative to the manifest
-  external_id  your own name for it          source  the account, if not --source
+  external_id  your own id for the upload          source  the account, if not --source
   metadata     a JSON object                 meta.NAME  one value of it
 Rows are counted from 1 without the header. An invalid row is reported and the others are queued; an
 unknown column stops the whole file.`,
@@ -55,8 +55,8 @@ unknown column stops the whole file.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Int64Var(&u.audioID, "audio-id", 0, "slot for one FILE or URL")
-	f.StringVar(&u.manifest, "manifest", "", "CSV or JSONL file with a row per upload, - for standard input")
+	f.Int64Var(&u.audioID, "audio-id", 0, "audio_id for one FILE or URL")
+	f.StringVar(&u.manifest, "manifest", "", "CSV or JSONL file with one row per upload, - for standard input")
 	f.BoolVar(&u.nextID, "next-id", false, "assign an audio_id to each file that has none; the same content keeps its id")
 	f.BoolVar(&u.replace, "replace", false, "overwrite slots that hold other content (recorded with the name in --by)")
 	f.StringVar(&u.source, "source", "main", "account to upload to, as named in the worker's settings")
@@ -69,7 +69,7 @@ unknown column stops the whole file.`,
 func (u *uploadFlags) check(given bool, args []string) error {
 	switch {
 	case u.manifest != "" && len(args) > 0:
-		return errors.New("--manifest and arguments exclude each other: remove the arguments")
+		return errors.New("--manifest cannot be combined with arguments: remove the arguments")
 	case u.manifest != "" && given:
 		return errors.New("--audio-id is for one file; a manifest has its own audio_ids")
 	case u.manifest != "":

@@ -228,7 +228,7 @@ var colours = map[string]cli.Colour{
 	"running": cli.Green, "paused": cli.Yellow,
 	"done": cli.Green, "no_match": cli.Yellow, "archive": cli.Red, "hold": cli.Red,
 	"DONE": cli.Green, "RUNNING": cli.Green, "WAITING": cli.Yellow, "HELD": cli.Red, "ARCHIVED": cli.Red,
-	"ARCHIVED for good": cli.Red, "NOT QUEUED": cli.Red, "UNKNOWN": cli.Red,
+	"ARCHIVED permanently": cli.Red, "NOT QUEUED": cli.Red, "UNKNOWN": cli.Red,
 	"settled": cli.Green, "uncertain": cli.Red, "rejected": cli.Red,
 	"halt": cli.Red, "breaker": cli.Red, "throttle": cli.Yellow,
 }

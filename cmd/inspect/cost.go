@@ -16,8 +16,8 @@ func newCosts(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "costs",
 		Short: "What calls used and cost, and which costs are unknown",
-		Long: `Sums the calls in the store. Units of unknown price are counted separately, and so are calls that AudD may have billed
-without an answer. Days are days of the setting time_zone.`,
+		Long: `Sums the calls in the store. Units of unknown price are counted separately, and so are calls without a
+response that AudD may have billed. The setting time_zone decides where a day starts.`,
 		Example: `  inspect costs
   inspect costs --since 7d --by source
   inspect costs --since 2026-11-01 --until 2026-12-01 --by path --json`,

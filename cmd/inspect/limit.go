@@ -96,7 +96,7 @@ func newGroup(a *app) *cobra.Command {
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "list",
-		Short: "The groups in force, with what waits in their queues",
+		Short: "The groups in force, with the tasks that wait in their queues",
 		Example: `  inspect group list
   inspect group list --json
   inspect queues                # the same queues one by one`,
@@ -107,7 +107,7 @@ func newGroup(a *app) *cobra.Command {
 		}),
 	}, &cobra.Command{
 		Use:   "set NAME KEY=VALUE…",
-		Short: "Make or change a group for all workers at once",
+		Short: "Create or change a group for all workers at once",
 		Long: `Keys: weight (of its queues against others of the path), ceiling (the part of each rate and permit limit it may use),
 slot_share (part of a worker's slots), units_per_day, units_per_month, source (pinned account, or none).`,
 		Example: `  inspect group set archive ceiling=70%

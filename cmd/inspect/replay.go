@@ -48,7 +48,7 @@ all. Tasks that failed permanently are left out. The command can be stopped and 
 	}
 	f.add(cmd, 100_000)
 	cmd.Flags().BoolVar(&f.all, "all", false, "all tasks that can be replayed")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be replayed and its highest cost, and change nothing")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be replayed and its maximum cost, and change nothing")
 	cmd.Flags().StringVar(&f.rate, "rate", "10/s", "tasks to queue per second (/s) or minute (/min)")
 	return cmd
 }

@@ -13,10 +13,10 @@ func newStore(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store",
 		Short: "Show which store the queue in Redis belongs to",
-		Long: `Redis remembers the store of its queue. A process with another store, an empty one or an older copy is refused, because work
-that is paid for in the right store would be paid again.`,
+		Long: `Redis records which store its queue belongs to. A process with
+another store, an empty store or an older copy is refused, because it would pay again for results it does not have.`,
 		Example: `  inspect store
-  inspect store adopt                 # after a restore: let Redis belong to this store`,
+  inspect store adopt                 # after a restore: assign the queue to this store`,
 		Args: cobra.NoArgs,
 		RunE: a.run(needsRedis|needsStore|anyStore, func(ctx context.Context, s *session, _ []string) error {
 			r, err := s.Stores.Report(ctx)
@@ -25,8 +25,8 @@ that is paid for in the right store would be paid again.`,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "adopt",
-		Short: "Let the queue in Redis belong to this store from now on",
-		Long: `Stop all workers first. What this store lacks may be paid again when it is enqueued again; tasks that wait in the queue run
+		Short: "Assign the queue in Redis to this store",
+		Long: `Stop all workers first. Inputs whose results this store lacks are billed again when they are enqueued again; waiting tasks run
 with this store.`,
 		Example: `  inspect store adopt --store sqlite:/data/restored.db`,
 		Args:    cobra.NoArgs,
@@ -48,7 +48,7 @@ with this store.`,
 func (v view) printStore(r ops.StoreReport) {
 	v.Line("store       %s  id %s  mark %d", r.Store.Name, text.Short(r.Store.ID, 9), r.Store.Seq)
 	if r.Remembered == nil {
-		v.Line("in Redis    none yet: the first worker or enqueue makes it this one")
+		v.Line("in Redis    none yet: the first worker or enqueue command assigns this store")
 		return
 	}
 	v.Line("in Redis    %s  id %s  mark %d", r.Remembered.Name, text.Short(r.Remembered.ID, 9), r.Remembered.Seq)

@@ -269,8 +269,8 @@ func newUploadsAdopt(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt --why TEXT",
 		Short: "Accept a restored or new upload ledger, so that uploads continue",
-		Long: `Redis remembers the ledger's latest entry. A ledger without this entry is another ledger or was restored from a backup.
-It blocks uploads, because the missing uploads may have been sent. Check what is missing before you adopt the ledger.`,
+		Long: `Redis records the ledger's latest entry. A ledger without this entry is another ledger or was restored from a backup.
+Uploads stay blocked, because uploads missing from the ledger may have been sent. Check which ones before you adopt it.`,
 		Example: `  inspect uploads adopt --why "restored last night's backup, catalog compared"
   inspect uploads adopt --why "new store" --by alice
   inspect uploads list --state all          # all uploads in the ledger`,
@@ -279,7 +279,7 @@ It blocks uploads, because the missing uploads may have been sent. Check what is
 			r, err := s.Uploads.Adopt(ctx, s.by(), why)
 			return s.show(r, err, func() {
 				if !r.Adopted {
-					s.Line("nothing to adopt: Redis remembers an entry of this ledger")
+					s.Line("nothing to adopt: the entry recorded in Redis is in this ledger")
 					return
 				}
 				s.Line("adopted: ledger %s at %d in place of %s at %d; uploads continue",

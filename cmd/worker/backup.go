@@ -14,10 +14,10 @@ func (a app) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup-store FILE",
 		Short: "Write a consistent copy of the store to a new file, while workers run",
-		Long: `Copying the file of a running store with cp leaves out what is in its write-ahead log. FILE must not exist.
+		Long: `Copying a running store's file with cp omits the data in its write-ahead log. FILE must not exist.
 
 To restore: stop all workers, put the copy where the store URL points to (and remove the files NAME-wal and NAME-shm beside the
-old one), and run "inspect store adopt". What was settled after the backup is not in it and may be paid again; uploads are blocked
+old one), and run "inspect store adopt". Results stored after the backup are not in the copy and may be billed again; uploads are blocked
 until "inspect uploads adopt".`,
 		Example: `  worker backup-store /backup/reprise-2026-12-01.db
   REPRISE_STORE_URL=sqlite:/data/reprise.db worker backup-store copy.db`,

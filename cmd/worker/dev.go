@@ -32,7 +32,7 @@ func (a app) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run Redis, an AudD simulator, the worker and the web UI in one process",
-		Long: `It queues sample clips, prints each result as it arrives and a summary, and keeps running so that you can queue
+		Long: `The command queues sample clips, prints each result as it arrives and a summary, and keeps running so that you can queue
 files of your own from another terminal. With AUDD_API_TOKEN set it calls AudD instead of the simulator (costs units).
 
 With a redis-server installed, tasks and results are kept in the data folder.`,

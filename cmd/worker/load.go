@@ -29,7 +29,7 @@ func addFlags(f *pflag.FlagSet, d config) {
 	f.String("store", "", "store URL, sqlite:PATH (REPRISE_STORE_URL)")
 	f.String("base-url", "", "base URL of the AudD API, for a simulator or proxy")
 	f.String("enterprise-url", "", "base URL of the AudD enterprise API, for a simulator or proxy")
-	f.Bool("skip-auth-check", false, "do not check the tokens at start")
+	f.Bool("skip-auth-check", false, "do not check the tokens at startup")
 	f.Int("recognize-slots", d.Slots.Recognize, "clips to process at once")
 	f.Int("enterprise-slots", d.Slots.Enterprise, "long recordings to process at once")
 	f.Int("upload-slots", d.Slots.Upload, "uploads to process at once")

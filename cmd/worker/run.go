@@ -19,7 +19,7 @@ func (a app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Process jobs until stopped (costs units)",
-		Long: `SIGTERM or Ctrl-C stops in order: no new task is taken, running calls finish. A second signal exits at once; a
+		Long: `SIGTERM or Ctrl-C stops gracefully: no new task is taken, and running calls finish. A second signal exits at once; a
 call that was in flight may be billed and is recorded as possibly billed at the task's next delivery.`,
 		Example: `  REPRISE_REDIS_URL=redis://127.0.0.1:6379 REPRISE_STORE_URL=sqlite:reprise.db AUDD_API_TOKEN=… worker run
   worker run --config /etc/reprise.yaml --admin 127.0.0.1:9090

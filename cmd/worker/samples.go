@@ -70,7 +70,7 @@ func (a app) demonstrate(ctx context.Context, d *devStack, f devFlags, ended <-c
 	case <-ctx.Done():
 		return nil
 	case <-d.redis.Done():
-		return errors.New("the embedded Redis ended unexpectedly; see redis.log in the data folder")
+		return errors.New("the embedded Redis exited unexpectedly; see redis.log in the data folder")
 	}
 }
 
@@ -92,7 +92,7 @@ func waitReady(ctx context.Context, d *devStack, ended <-chan error) error {
 		return nil
 	case err := <-ended:
 		if err == nil {
-			err = errors.New("the worker ended before it was ready")
+			err = errors.New("the worker exited before it was ready")
 		}
 		return err
 	case <-ctx.Done():
@@ -189,7 +189,7 @@ func line(r intake.Result) string {
 // enterprise.
 func unpack(dir string) (map[tasks.Path][]string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("create the folder of the samples: %w", err)
+		return nil, fmt.Errorf("create the samples folder: %w", err)
 	}
 	entries, err := fs.ReadDir(audio.Files, ".")
 	if err != nil {

@@ -27,7 +27,7 @@ func (c config) sources(getenv func(string) string) ([]worker.Source, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Sources)) {
 		s, key := c.Sources[name], "sources."+name
 		if name == mainSource && c.AudD.Token != "" {
-			errs = append(errs, errors.New("sources.main: audd.token or AUDD_API_TOKEN sets the token of main, too: use one"))
+			errs = append(errs, errors.New("sources.main: audd.token or AUDD_API_TOKEN also sets the token of main: use only one"))
 		}
 		token, err := s.token(key, getenv)
 		errs = append(errs, err, badURL(key+".base_url", s.BaseURL), badURL(key+".enterprise_url", s.EnterpriseURL))

@@ -68,8 +68,8 @@ func (c *call) start() {
 // responds early, or the call is over.
 var (
 	errReset   = errors.New("rule resets the connection")
-	errRespond = errors.New("rule responds before the body")
-	errStopped = errors.New("call is over")
+	errRespond = errors.New("rule responds before the body is read")
+	errStopped = errors.New("call has ended")
 )
 
 // early runs the rules and holds that act before the end of the body: those with criteria over form fields, or those

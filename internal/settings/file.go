@@ -60,7 +60,7 @@ func checkSpelling(file []byte, ks keys) (warnings []string, err error) {
 		return nil, nil //nolint:nilerr // the file is empty: viper has reported other errors
 	}
 	if !errors.Is(decoder.Decode(&second), io.EOF) {
-		return nil, errors.New("it has a second document (---), which would not be read")
+		return nil, errors.New("it has a second YAML document (---), which is not supported")
 	}
 	return lowerCased(first.Content[0], ks.within(""))
 }
@@ -78,7 +78,7 @@ func lowerCased(n *yaml.Node, known []string) (warnings []string, err error) {
 				return nil, err
 			}
 		case seen[name] != nil:
-			return nil, fmt.Errorf("line %d: %s is there already, as %s in line %d", child.Line, child.Value, seen[name].Value, seen[name].Line)
+			return nil, fmt.Errorf("line %d: %s is a duplicate of %s in line %d", child.Line, child.Value, seen[name].Value, seen[name].Line)
 		case name != child.Value:
 			found = []string{fmt.Sprintf("line %d of the settings file: %q is used as %q", child.Line, child.Value, name)}
 			fallthrough

@@ -127,9 +127,9 @@ func TestErrorsNameTheKeyAndShowNoValue(t *testing.T) {
 		"a share without a percent sign": {"parties: {a: {part: 70}}", "parties.a.part: expected a share such as 70% or 0.7"},
 		"a share above 100%":             {"parties: {a: {part: 170%}}", "parties.a.part: expected a share"},
 		"a share in words":               {"parties: {a: {part: sesame}}", "parties.a.part: expected a share"},
-		"a key in two spellings":         {"slots: 1\nSlots: 2", "line 2: Slots is there already, as slots in line 1"},
-		"two spellings in a map":         {"weights: {a: 1, A: 2}", "A is there already, as a in line 1"},
-		"a second document":              {"slots: 1\n---\nslots: 2", "it has a second document (---), which would not be read"},
+		"a key in two spellings":         {"slots: 1\nSlots: 2", "line 2: Slots is a duplicate of slots in line 1"},
+		"two spellings in a map":         {"weights: {a: 1, A: 2}", "A is a duplicate of a in line 1"},
+		"a second document":              {"slots: 1\n---\nslots: 2", "it has a second YAML document (---), which is not supported"},
 		"a number beyond int64":          {"small: 18446744073709551615", "small: 18446744073709551615 is out of range"},
 		"percent in a key":               {"'a%d': 1", "a%d: unknown key"},
 	} {

@@ -20,12 +20,12 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string {
-	const adopt = "or stop all workers and accept this store with `inspect store adopt`"
+	const adopt = "or stop all workers and run `inspect store adopt` to use this store"
 	if e.Remembered.ID != e.Found.ID {
-		return fmt.Sprintf("the queue in Redis belongs to another store: %s (id %.8s), not to %s (id %.8s): set the store URL to the first one, %s",
+		return fmt.Sprintf("the queue in Redis belongs to another store: %s (id %.8s), not to %s (id %.8s): set the store URL to the queue's store, %s",
 			e.Remembered.Name, e.Remembered.ID, e.Found.Name, e.Found.ID, adopt)
 	}
-	return fmt.Sprintf("the store %s is an older copy: it lacks later work from %s (mark %d): set the store URL to the newer store, %s; missing work may be paid again",
+	return fmt.Sprintf("the store %s is an older copy: it lacks data that was stored later in %s (mark %d): set the store URL to the newer store, %s; missing results may be billed again",
 		e.Found.Name, e.Remembered.Name, e.Remembered.Seq, adopt)
 }
 

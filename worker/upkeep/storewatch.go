@@ -38,5 +38,5 @@ func (s StoreWatch) claim(ctx context.Context) {
 		s.Refuse(err)
 		return
 	}
-	s.Warn.Warn(ctx, "store identity", "Redis does not say which store it belongs to; the check is repeated", err)
+	s.Warn.Warn(ctx, "store identity", "the store that Redis belongs to cannot be read; retrying", err)
 }

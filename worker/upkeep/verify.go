@@ -129,7 +129,7 @@ func (v *Verifier) settleArrived(ctx context.Context) error {
 			if err := v.Store.Settle(ctx, record.Arrived(st.Send, row.Generation, time.Now())); err != nil {
 				return err
 			}
-			v.Log.Info("a held upload is settled, as the upload ledger says", "task_id", row.Key)
+			v.Log.Info("a held upload is settled because the upload ledger records it as settled", "task_id", row.Key)
 		}
 		if len(rows) < holdPage {
 			return nil
