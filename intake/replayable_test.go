@@ -24,7 +24,7 @@ func TestReplayableRefusesEveryTaskThatWasNotFinishedWithTheVerdict(t *testing.T
 		"held and released":      {finished(tasks.Hold, false), tasks.Hold, ""},
 		"replay was interrupted": {store.TaskStatus{Known: true, Generation: 1}, tasks.Archive, ""},
 		"waits":                  {store.TaskStatus{Known: true}, tasks.Archive, "waits for its first run (see inspect why)"},
-		"failed permanently":     {finished(tasks.Archive, true), tasks.Archive, "archived for good; enqueue its input with --force"},
+		"failed permanently":     {finished(tasks.Archive, true), tasks.Archive, "failed permanently; enqueue its input with --force"},
 		"held":                   {finished(tasks.Hold, false), tasks.Archive, "held until an operator decides: inspect uploads resolve"},
 		"done":                   {finished(tasks.Done, false), tasks.Archive, "it is done; enqueue its input with --force"},
 	} {
