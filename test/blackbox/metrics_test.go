@@ -20,7 +20,7 @@ func TestWorkerExportsTheMetricsThatDashboardsMayUse(t *testing.T) {
 	r.WaitFinished(enqueue(r, clip(r, "metrics.wav"))[0])
 	listed := map[string]string{}
 	for _, m := range dashboards.Metrics {
-		listed[m.Name] = string(m.Kind)
+		listed[m.Name] = m.Kind
 	}
 	exported := map[string]string{}
 	proctest.Eventually(t, func() bool { // the queue metrics follow once the queues are read
