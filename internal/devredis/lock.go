@@ -31,6 +31,11 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	return f, nil
 }
 
+// unlock releases the lock at once, even if a process that was just forked here still has a copy of the file.
+func unlock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+}
+
 func takeLock(ctx context.Context, f *os.File, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, orphanGrace)
 	defer cancel()

@@ -47,7 +47,7 @@ func startServer(ctx context.Context, dir string) (_ *Instance, err error) {
 		Note: "Tasks are kept in " + dir + " and survive a restart.",
 		done: proc.Done(),
 		end: sync.OnceValue(func() error {
-			return errors.Join(proc.Stop(redisproc.StopTimeout), removeSocket(), lock.Close())
+			return errors.Join(proc.Stop(redisproc.StopTimeout), removeSocket(), unlock(lock))
 		}),
 	}, nil
 }
